@@ -1,0 +1,5 @@
+"""Settings, addresses, processes: the ground under every app."""
+
+from config.celery import app as celery_app
+
+__all__ = ["celery_app"]

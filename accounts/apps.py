@@ -1,0 +1,12 @@
+"""Tenants, people, keys, audit."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """Who may do what."""
+
+    name = "accounts"
+    default_auto_field = "django.db.models.BigAutoField"
