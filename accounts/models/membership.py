@@ -43,7 +43,7 @@ class Membership(TenantModel):
         return f"{self.user} ({self.role})"
 
 
-def _expiry() -> datetime:
+def invitation_expiry() -> datetime:
     return timezone.now() + INVITATION_LIFETIME
 
 
@@ -54,7 +54,7 @@ class Invitation(TenantModel):
     role = models.CharField(max_length=10, choices=Role, default=Role.VIEWER)
     token_hash = models.CharField(max_length=64, editable=False, db_index=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(default=_expiry)
+    expires_at = models.DateTimeField(default=invitation_expiry)
     accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta(TenantModel.Meta):

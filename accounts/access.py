@@ -1,0 +1,99 @@
+"""Who is asking and what they may do: decided here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from accounts.models import ApiKey, Membership, Role, Scope
+from config.errors import ForbiddenError
+
+PUBLIC = "public"
+
+
+class Action(StrEnum):
+    """The verbs of the product; routes declare the one they need."""
+
+    SEARCH = "search"
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+ROLE_ACTIONS: dict[str, frozenset[Action]] = {
+    Role.VIEWER: frozenset({Action.SEARCH, Action.READ}),
+    Role.EDITOR: frozenset({Action.SEARCH, Action.READ, Action.WRITE}),
+    Role.ADMIN: frozenset(Action),
+    Role.OWNER: frozenset(Action),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person in a tenant, or a key. `knowledge_base_ids` None means every base of the tenant;
+    `principals` are those the actor reads as."""
+
+    tenant_id: UUID
+    label: str
+    actions: frozenset[Action]
+    principals: frozenset[str] = frozenset({PUBLIC})
+    may_assert_principals: bool = False
+    knowledge_base_ids: frozenset[UUID] | None = None
+    user_id: int | None = None
+    api_key_id: UUID | None = None
+    is_owner: bool = False
+
+    def may(self, action: Action) -> bool:
+        """Whether the action is open to this actor."""
+        return action in self.actions
+
+    def require(self, action: Action) -> None:
+        """Raise `ForbiddenError` naming what is missing."""
+        if not self.may(action):
+            what = "scope" if self.api_key_id else "role"
+            raise ForbiddenError(f"This needs the right “{action}”, which your {what} does not give.")
+
+    @property
+    def sees_every_document(self) -> bool:
+        """Those who keep the documents see them all; readers see what their principals may."""
+        return self.may(Action.WRITE) or self.may(Action.ADMIN)
+
+
+def actor_for_member(membership: Membership) -> Actor:
+    """The actor a logged-in member is."""
+    email = membership.user.email
+    return Actor(
+        tenant_id=membership.tenant_id,
+        label=email,
+        actions=ROLE_ACTIONS[membership.role],
+        principals=frozenset({PUBLIC, f"user:{email}"}),
+        may_assert_principals=membership.role in {Role.OWNER, Role.ADMIN},
+        user_id=membership.user_id,
+        is_owner=membership.role == Role.OWNER,
+    )
+
+
+def actor_for_key(key: ApiKey) -> Actor:
+    """The actor a key is. The scope `admin` includes the others."""
+    scopes = set(Scope) if Scope.ADMIN in key.scopes else set(key.scopes)
+    bound = key.knowledge_base_ids
+    return Actor(
+        tenant_id=key.tenant_id,
+        label=f"key {key.name} (gw_{key.prefix})",
+        actions=frozenset(action for action in Action if action.value in scopes),
+        may_assert_principals=Scope.PRINCIPALS in scopes,
+        knowledge_base_ids=None if bound is None else frozenset(bound),
+        api_key_id=key.id,
+    )
+
+
+def operator_actor(tenant_id: UUID) -> Actor:
+    """The operator at the command line, who owns the machine."""
+    return Actor(
+        tenant_id=tenant_id,
+        label="operator",
+        actions=frozenset(Action),
+        may_assert_principals=True,
+        is_owner=True,
+    )
