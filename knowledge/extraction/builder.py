@@ -119,6 +119,10 @@ class TextBuilder:
                 table_header=self._table_header,
             )
 
+    def end_table(self) -> None:
+        """Forgets the header: rows that follow have none."""
+        self._table_header = ""
+
     def warn(self, message: str) -> None:
         """Something was left out; said once however often it happens."""
         if message not in self._warnings:

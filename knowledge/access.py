@@ -1,0 +1,79 @@
+"""The only door from an id to a base, document or chunk. Absent and forbidden read the same."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.access import Action, Actor
+from config.errors import NotFoundError
+from knowledge.models import Chunk, Document, KnowledgeBase
+
+
+def visible_knowledge_bases(actor: Actor) -> QuerySet[KnowledgeBase]:
+    """The bases this actor may use at all."""
+    bases: QuerySet[KnowledgeBase] = KnowledgeBase.objects.all()
+    if actor.knowledge_base_ids is not None:
+        bases = bases.filter(id__in=actor.knowledge_base_ids)
+    return bases
+
+
+def visible_documents(actor: Actor) -> QuerySet[Document]:
+    """The documents this actor may read; versions still in the making are not among them."""
+    documents: QuerySet[Document] = Document.objects.filter(replaces=None).defer("extracted_text")
+    if actor.knowledge_base_ids is not None:
+        documents = documents.filter(knowledge_base_id__in=actor.knowledge_base_ids)
+    if not actor.sees_every_document:
+        documents = documents.filter(principals__overlap=sorted(actor.principals))
+    return documents
+
+
+def visible_chunks(actor: Actor) -> QuerySet[Chunk]:
+    """The chunks of those documents."""
+    chunks: QuerySet[Chunk] = Chunk.objects.filter(live=True).defer(
+        "lexemes", "lexical_weights", "embedding"
+    )
+    if actor.knowledge_base_ids is not None:
+        chunks = chunks.filter(knowledge_base_id__in=actor.knowledge_base_ids)
+    if not actor.sees_every_document:
+        chunks = chunks.filter(principals__overlap=sorted(actor.principals))
+    return chunks
+
+
+def access_knowledge_base(actor: Actor, reference: str | UUID, action: Action) -> KnowledgeBase:
+    """A base by id or slug."""
+    actor.require(action)
+    identity = _as_uuid(reference)
+    lookup = {"id": identity} if identity else {"slug": str(reference)}
+    base = visible_knowledge_bases(actor).filter(**lookup).first()
+    if base is None:
+        raise NotFoundError
+    return base
+
+
+def access_document(actor: Actor, reference: str | UUID, action: Action) -> Document:
+    """A document by id."""
+    actor.require(action)
+    document = visible_documents(actor).filter(id=_as_uuid(reference)).first()
+    if document is None:
+        raise NotFoundError
+    return document
+
+
+def access_chunk(actor: Actor, reference: str | UUID, action: Action) -> Chunk:
+    """A chunk by id."""
+    actor.require(action)
+    chunk = visible_chunks(actor).filter(id=_as_uuid(reference)).first()
+    if chunk is None:
+        raise NotFoundError
+    return chunk
+
+
+def _as_uuid(reference: str | UUID) -> UUID | None:
+    if isinstance(reference, UUID):
+        return reference
+    try:
+        return UUID(reference)
+    except ValueError:
+        return None
