@@ -1,0 +1,90 @@
+"""The one analyser: documents, queries and highlighting all get their terms from here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from knowledge.lexical.segmentation import (
+    RUNS,
+    Piece,
+    east_asian_pieces,
+    hangul_pieces,
+    no_blanks_pieces,
+    word_pieces,
+)
+from knowledge.lexical.stop_words import is_stop_word
+
+MAX_QUERY_CHARS = 8_000
+MAX_QUERY_WORDS = 64
+
+_SEGMENTERS: dict[str, Callable[[str, str], Sequence[Piece]]] = {
+    "word": word_pieces,
+    "east_asian": east_asian_pieces,
+    "hangul": hangul_pieces,
+    "no_blanks": no_blanks_pieces,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A term and where it stands: `text[start:end]`, `position` counting words for phrases."""
+
+    term: str
+    position: int
+    start: int
+    end: int
+
+
+def analyze(text: str, language: str) -> list[Token]:
+    """The terms of a text. `language` is an ISO 639-1 code; without one nothing is stemmed."""
+    tokens: list[Token] = []
+    position = 0
+    for run in RUNS.finditer(text):
+        begin = run.start()
+        last = position
+        for term, offset, start, end in _SEGMENTERS[run.lastgroup or "word"](run.group(), language):
+            last = position + offset
+            tokens.append(Token(term, last, begin + start, begin + end))
+        position = last + 1
+    return tokens
+
+
+def query_terms(text: str, languages: Iterable[str]) -> list[str]:
+    """The distinct terms to look for, any of which may match.
+
+    Each word is stemmed under each of the languages, as the chunks of a base may differ in theirs.
+    Stop words go, unless the query has nothing else.
+    """
+    codes = sorted(set(languages)) or [""]
+    text = text[:MAX_QUERY_CHARS]
+    content: defaultdict[int, list[str]] = defaultdict(list)
+    function: defaultdict[int, list[str]] = defaultdict(list)
+    for language in codes:
+        for token in analyze(text, language):
+            stopped = is_stop_word(text[token.start : token.end], codes)
+            (function if stopped else content)[token.start].append(token.term)
+    chosen = content or function
+    starts = sorted(chosen)[:MAX_QUERY_WORDS]
+    return list(dict.fromkeys(term for start in starts for term in chosen[start]))
+
+
+def highlight_spans(
+    content: str, terms: Collection[str], languages: Iterable[str]
+) -> list[tuple[int, int]]:
+    """The places of the terms in a text, in order; places that touch are one."""
+    wanted = frozenset(terms)
+    found = {
+        (token.start, token.end)
+        for language in sorted(set(languages)) or [""]
+        for token in analyze(content, language)
+        if token.term in wanted
+    }
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

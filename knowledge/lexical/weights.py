@@ -1,0 +1,96 @@
+"""BM25 as sparse vectors: the inner product of a query's and a chunk's vector is the BM25 score.
+
+The formula is Lucene's variant (Kamphuis et al., "Which BM25 do you mean?", ECIR 2020, §2): idf is
+never negative, and term frequency saturates with the length of the text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from heapq import nlargest
+
+from knowledge.lexical.analyzer import Token
+
+DIMENSIONS = 1_000_000_000  # the most a pgvector sparsevec may have
+MAX_NONZERO = 16_000  # of a pgvector sparsevec
+# Limits of PostgreSQL's tsvector: https://www.postgresql.org/docs/current/textsearch-limitations.html
+MAX_LEXEME_BYTES = 2_046
+MAX_POSITION = 16_383
+MAX_POSITIONS = 255
+MAX_VECTOR_BYTES = 900_000  # PostgreSQL refuses a megabyte; the rest is room for its own padding
+
+
+@lru_cache(maxsize=500_000)
+def term_dimension(term: str) -> int:
+    """The dimension of a term: a hash, so that no dictionary has to be kept."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big") % DIMENSIONS
+
+
+def length_of(tokens: Sequence[Token]) -> int:
+    """The length of a text for BM25: its number of terms."""
+    return len(tokens)
+
+
+def document_weights(
+    tokens: Sequence[Token], average_length: float, k1: float = 1.2, b: float = 0.75
+) -> dict[int, float]:
+    """The chunk's side of BM25: saturated term frequencies by dimension."""
+    ratio = length_of(tokens) / average_length if average_length > 0 else 1.0
+    damping = k1 * (1 - b + b * ratio)
+    frequencies = Counter(token.term for token in tokens)
+    return _vector(
+        (term, count * (k1 + 1) / (count + damping)) for term, count in frequencies.items()
+    )
+
+
+def query_weights(
+    terms: Iterable[str], document_frequencies: Mapping[str, int], total: int
+) -> dict[int, float]:
+    """The query's side of BM25: idf by dimension. `total` is the number of chunks searched."""
+    return _vector((term, _idf(document_frequencies.get(term, 0), total)) for term in terms)
+
+
+def _idf(frequency: int, total: int) -> float:
+    frequency = min(frequency, total)  # counts may lag behind each other
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def _vector(weights: Iterable[tuple[str, float]]) -> dict[int, float]:
+    vector: defaultdict[int, float] = defaultdict(float)
+    for term, weight in weights:
+        vector[term_dimension(term)] += weight
+    if len(vector) > MAX_NONZERO:
+        return dict(nlargest(MAX_NONZERO, vector.items(), key=lambda entry: entry[1]))
+    return dict(vector)
+
+
+def quoted_lexeme(term: str) -> str:
+    """A term as the text input of `tsvector` and `tsquery` takes it."""
+    cut = term.encode()[:MAX_LEXEME_BYTES].decode(errors="ignore")
+    return "'" + cut.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def tsvector_literal(tokens: Sequence[Token]) -> str:
+    """Text for a `::tsvector` cast. Of a text beyond PostgreSQL's limits the last terms are left out."""
+    places: defaultdict[str, set[int]] = defaultdict(set)
+    for token in tokens:
+        held = places[token.term]
+        if len(held) < MAX_POSITIONS:
+            held.add(min(token.position + 1, MAX_POSITION))
+    parts: list[str] = []
+    size = 0
+    for term, held in places.items():
+        size += len(term.encode()) + 2 * len(held) + 4
+        if size > MAX_VECTOR_BYTES:
+            break
+        parts.append(f"{quoted_lexeme(term)}:{','.join(map(str, sorted(held)))}")
+    return " ".join(parts)
+
+
+def tsquery_literal(terms: Iterable[str]) -> str:
+    """Text for a `::tsquery` cast: any of the terms. Empty when there are none."""
+    return " | ".join(quoted_lexeme(term) for term in terms)
