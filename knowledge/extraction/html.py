@@ -67,15 +67,17 @@ def add_html(
     builder: TextBuilder, markup: str, *, heading_shift: int = 0, with_title: bool = False
 ) -> HtmlFacts:
     """Adds the blocks of a page or fragment. `with_title` makes the title a heading if none is."""
-    text = _DATA_URI.sub("data:", clean(markup))
+    text = _DATA_URI.sub("", clean(markup))
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
     try:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError:
-        root = None
-    if root is None or any(entry.level_name == "FATAL" for entry in parser.error_log):
+        root = None  # nothing but comments, or nested too deeply
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         # Nested thousands deep: libxml2 stops in the middle, so the tags are read one by one.
         _add_linear(builder, text)
+        return HtmlFacts()
+    if root is None:
         return HtmlFacts()
     facts = _read_facts(root)
     if with_title and facts.title and next(root.iter("h1"), None) is None:

@@ -38,7 +38,7 @@ class MarkdownExtractor(Extractor):
         front = read_front_matter(text)
         body = "\n".join(text.split("\n")[front.lines :])
         reader = _Reader(builder, first_line=front.lines + 1)
-        tokens = _parser().parse(_DATA_URI.sub("data:", body))
+        tokens = _parser().parse(_DATA_URI.sub("", body))
         headings = [inline.content for inline in _titles(tokens)]
         if front.title and one_line(front.title) not in map(one_line, headings):
             builder.heading(front.title, 1, line=1)
@@ -81,6 +81,7 @@ class _Reader:
         self._heading = 0
         self._cells: list[str] | None = None
         self._in_header = False
+        self._row_line: int | None = None
         self._handlers: dict[str, Callable[[Token], None]] = {
             "heading_open": self._open_heading,
             "heading_close": self._close_heading,
@@ -160,16 +161,17 @@ class _Reader:
     def _open_header(self, _token: Token) -> None:
         self._in_header = True
 
-    def _open_row(self, _token: Token) -> None:
+    def _open_row(self, token: Token) -> None:
         self._cells = []
+        self._row_line = self._line(token)
 
     def _close_row(self, _token: Token) -> None:
         cells, self._cells = self._cells or [], None
         if self._in_header:
             self._in_header = False
-            self._builder.table_header(cells)
+            self._builder.table_header(cells, line=self._row_line)
         else:
-            self._builder.table_row(cells)
+            self._builder.table_row(cells, line=self._row_line)
 
     def _close_table(self, _token: Token) -> None:
         self._builder.end_table()
