@@ -1,0 +1,13 @@
+"""Routes of searching."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from search.api import views
+
+urlpatterns = [
+    path("search/", views.SearchView.as_view(), name="search"),
+    path("searches/", views.SearchesView.as_view(), name="searches"),
+    path("searches/<str:pk>/feedback/", views.FeedbackView.as_view(), name="search_feedback"),
+]

@@ -1,0 +1,36 @@
+"""Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009): Σ weight / (k + rank), ranks from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from search.retrieval.legs import Scored
+
+K = 60
+
+
+@dataclass(slots=True)
+class Fused:
+    """A candidate with its fused score and, by leg, its rank and score there."""
+
+    chunk_id: UUID
+    score: float = 0.0
+    legs: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+
+def fuse(legs: Mapping[str, Sequence[Scored]], weights: Mapping[str, float]) -> list[Fused]:
+    """All candidates, best first. A leg that lacks a candidate adds nothing. Ties: by best rank in any
+    leg, then by id."""
+    candidates: dict[UUID, Fused] = {}
+    for name, scored in legs.items():
+        for rank, hit in enumerate(scored, start=1):
+            fused = candidates.setdefault(hit.chunk_id, Fused(hit.chunk_id))
+            fused.score += weights.get(name, 1.0) / (K + rank)
+            fused.legs[name] = (rank, hit.score)
+    return sorted(candidates.values(), key=_order)
+
+
+def _order(candidate: Fused) -> tuple[float, int, UUID]:
+    return (-candidate.score, min(rank for rank, _ in candidate.legs.values()), candidate.chunk_id)

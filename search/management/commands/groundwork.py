@@ -1,0 +1,135 @@
+"""The operator's commands: create-tenant, create-api-key, ingest, search, doctor."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.access import Actor, operator_actor
+from accounts.models import Tenant, User
+from accounts.services.api_keys import issue_key
+from accounts.services.tenants import found_tenant
+from accounts.tenancy import tenant_scope
+from config.errors import AppError, InvalidInputError
+from search.request import Mode, SearchRequest, Strategy
+from search.services.doctor import run_checks
+from search.services.folder_ingest import ingest_paths
+from search.services.search import SearchOutcome, search
+
+
+class Command(BaseCommand):
+    """`manage.py groundwork <verb> …`; each verb has its own --help."""
+
+    help = "Operate Groundwork from the command line."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """One sub-command a verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        self._add_accounts(verbs)
+        ingest = verbs.add_parser("ingest", help="Index files and folders; safe to interrupt and repeat.")
+        ingest.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        ingest.add_argument("--knowledge-base", required=True, metavar="SLUG", help="Made when missing.")
+        ingest.add_argument("--tenant", help="Slug; needed only where there are several.")
+        find = verbs.add_parser("search", help="Search as the API does.")
+        find.add_argument("query")
+        find.add_argument("--knowledge-base", action="append", metavar="SLUG")
+        find.add_argument("--strategy", choices=[*Strategy], default=Strategy.HYBRID)
+        find.add_argument("--mode", choices=[*Mode], default=Mode.INSTANT)
+        find.add_argument("--limit", type=int, default=5)
+        find.add_argument("--tenant", help="Slug; needed only where there are several.")
+        verbs.add_parser("doctor", help="Say what is misconfigured and how to mend it.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the verb; an error of ours ends with its message and code 1."""
+        verbs: dict[str, Callable[[dict[str, Any]], None]] = {
+            "create-tenant": self._create_tenant,
+            "create-api-key": self._create_api_key,
+            "ingest": self._ingest,
+            "search": self._search,
+            "doctor": self._doctor,
+        }
+        try:
+            verbs[options["verb"]](options)
+        except InvalidInputError as error:
+            details = "; ".join(f"{item.field}: {item.message}" for item in error.errors)
+            raise CommandError(f"{error.message} {details}".strip()) from error
+        except AppError as error:
+            raise CommandError(error.message) from error
+
+    def _add_accounts(self, verbs: Any) -> None:
+        tenant = verbs.add_parser("create-tenant", help="Found a tenant with its owner.")
+        tenant.add_argument("name")
+        tenant.add_argument("--owner", required=True, metavar="MAIL", help="Made when new.")
+        tenant.add_argument("--slug", default="")
+        key = verbs.add_parser("create-api-key", help="Issue a key; it is printed once.")
+        key.add_argument("name")
+        key.add_argument("--tenant", help="Slug; needed only where there are several.")
+        key.add_argument("--scopes", default="search,read", help="Comma-separated.")
+
+    def _create_tenant(self, options: dict[str, Any]) -> None:
+        email = options["owner"].lower()
+        owner = User.objects.filter(email=email).first() or User.objects.create_user(email)
+        tenant = found_tenant(name=options["name"], owner=owner, slug=options["slug"])
+        self.stdout.write(f"Tenant {tenant.slug} is founded; its owner is {owner.email}.")
+        if not owner.has_usable_password():
+            self.stdout.write("The owner sets a password through “Forgot your password?” on the login page.")
+
+    def _create_api_key(self, options: dict[str, Any]) -> None:
+        actor = self._actor(options)
+        with tenant_scope(actor.tenant_id):
+            _, text = issue_key(actor=actor, name=options["name"], scopes=options["scopes"].split(","))
+        self.stdout.write(text)
+
+    def _ingest(self, options: dict[str, Any]) -> None:
+        report = ingest_paths(self._actor(options), options["knowledge_base"], options["paths"])
+        for line in report.failures:
+            self.stderr.write(self.style.ERROR(line))
+        self.stdout.write(report.summary())
+
+    def _search(self, options: dict[str, Any]) -> None:
+        request = SearchRequest(
+            query=options["query"],
+            knowledge_bases=options["knowledge_base"],
+            mode=Mode(options["mode"]),
+            strategy=Strategy(options["strategy"]),
+            limit=options["limit"],
+        )
+        self._print(search(self._actor(options), request))
+
+    def _print(self, outcome: SearchOutcome) -> None:
+        for number, hit in enumerate(outcome.hits, start=1):
+            chunk = hit.chunk
+            place = [f"page {chunk.page}"] if chunk.page else []
+            place += [" › ".join(chunk.heading_path)] if chunk.heading_path else []
+            self.stdout.write(self.style.SUCCESS(f"[{number}] {chunk.document} ({chunk.knowledge_base.slug})"))
+            self.stdout.write(f"    {', '.join(place) or f'characters {chunk.start}-{chunk.end}'}")
+            self.stdout.write(f"    {' '.join(chunk.content.split())[:300]}")
+        for operation, reason in outcome.degraded:
+            self.stdout.write(self.style.WARNING(f"{operation}: {reason}"))
+        if not outcome.hits:
+            self.stdout.write("Nothing found.")
+        self.stdout.write(f"{len(outcome.hits)} results in {outcome.timings_ms['total']:.0f} ms")
+
+    def _doctor(self, _options: dict[str, Any]) -> None:
+        failed = 0
+        for check in run_checks():
+            failed += not check.ok
+            mark = self.style.SUCCESS("ok  ") if check.ok else self.style.ERROR("MEND")
+            self.stdout.write(f"{mark} {check.name}: {check.message}")
+        if failed:
+            raise CommandError(f"{failed} of the checks need mending.")
+
+    def _actor(self, options: dict[str, Any]) -> Actor:
+        tenants = list(Tenant.objects.all()[:2])
+        wanted = options.get("tenant")
+        if wanted:
+            tenants = list(Tenant.objects.filter(slug=wanted))
+        if not tenants:
+            raise CommandError("There is no such tenant. Found one: groundwork create-tenant NAME --owner MAIL")
+        if len(tenants) > 1:
+            raise CommandError("There are several tenants: say which with --tenant SLUG.")
+        return operator_actor(tenants[0].id)

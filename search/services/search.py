@@ -1,0 +1,203 @@
+"""The search service: the one path that the API, the admin's test page and the command line share."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import F, Sum
+
+from accounts.access import Actor
+from accounts.tenancy import tenant_scope
+from config.errors import RemoteError
+from knowledge.lexical.analyzer import query_terms
+from knowledge.lexical.weights import query_weights
+from knowledge.models import Chunk, Document, KnowledgeBase
+from knowledge.services.statistics import corpus_statistics, document_frequencies
+from providers.registry import embedder_for
+from search.access import AccessScope, build_scope
+from search.fusion import Fused, fuse
+from search.request import Mode, SearchRequest, Strategy
+from search.retrieval.legs import Scored, filename_leg, lexical_leg, vector_leg
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result: the chunk with its document and base loaded, and where it ranked."""
+
+    chunk: Chunk
+    fused: Fused
+
+
+@dataclass(slots=True)
+class SearchOutcome:
+    """Everything a search found and how it went. `degraded` holds (operation, reason)."""
+
+    request: SearchRequest
+    scope: AccessScope
+    hits: list[Hit] = field(default_factory=list)
+    terms: list[str] = field(default_factory=list)
+    languages: tuple[str, ...] = ()
+    degraded: list[tuple[str, str]] = field(default_factory=list)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    unembedded: int = 0  # chunks that are found by their words only, their vectors being computed
+    sources: list[dict[str, object]] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the time of a step."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = (time.perf_counter() - started) * 1000
+            self.timings_ms[step] = round(self.timings_ms.get(step, 0.0) + spent, 2)
+
+
+def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
+    """Find passages. Raises `InvalidInputError` or `ForbiddenError`; a failing leg degrades the
+    answer and is named in it."""
+    started = time.perf_counter()
+    with tenant_scope(actor.tenant_id):
+        scope, remark = build_scope(actor, request.knowledge_bases, request.as_principals)
+        outcome = SearchOutcome(request, scope)
+        outcome.degraded += [(name, "Not available in this installation.") for name in request.unavailable]
+        if remark:
+            outcome.degraded.append(("principals", remark))
+        with outcome.timed("analyse_query"):
+            weights = _analyse(outcome)
+    vectors = _embed(outcome) if _wants_vectors(request) else {}
+    with tenant_scope(actor.tenant_id):
+        _limit_time(request, started)
+        with outcome.timed("retrieve"):
+            legs = _retrieve(outcome, weights, vectors)
+        with outcome.timed("fuse"):
+            fused = fuse(legs, {})
+        with outcome.timed("load"):
+            outcome.hits = _load(fused, request)
+        outcome.sources = [_source_state(outcome)]
+    outcome.timings_ms["total"] = round((time.perf_counter() - started) * 1000, 2)
+    return outcome
+
+
+def _wants_vectors(request: SearchRequest) -> bool:
+    return request.mode is Mode.INSTANT and request.strategy is not Strategy.LEXICAL
+
+
+def _analyse(outcome: SearchOutcome) -> dict[int, float]:
+    statistics = corpus_statistics(outcome.scope.base_ids)
+    outcome.languages = statistics.languages
+    outcome.terms = query_terms(outcome.request.query, statistics.languages)
+    frequencies = document_frequencies(outcome.scope.base_ids, outcome.terms)
+    return query_weights(
+        [term for term in outcome.terms if term in frequencies], frequencies, statistics.chunks
+    )
+
+
+def _embed(outcome: SearchOutcome) -> dict[str, list[float]]:
+    """The query's vector for each embedding model among the bases."""
+    vectors = {}
+    with outcome.timed("embed_query"):
+        for model in sorted({base.embedding_model for base in outcome.scope.bases}):
+            try:
+                vectors[model] = embedder_for(model).embed_queries([outcome.request.query])[0].tolist()
+            except RemoteError as error:
+                outcome.degraded.append(("embed_query", error.message))
+    return vectors
+
+
+def _retrieve(
+    outcome: SearchOutcome, weights: dict[int, float], vectors: dict[str, list[float]]
+) -> dict[str, Sequence[Scored]]:
+    request, scope = outcome.request, outcome.scope
+    legs: dict[str, Sequence[Scored]] = {}
+    if not scope.bases:
+        return legs
+    with _leg(outcome, "filename"):
+        if request.mode is Mode.FILENAME:
+            legs["filename"] = filename_leg(scope, request.condition, request.query)
+    with _leg(outcome, "lexical"):
+        if request.mode is Mode.INSTANT and request.strategy is not Strategy.SEMANTIC:
+            legs["lexical"] = lexical_leg(scope, request.condition, outcome.terms, weights)
+    with _leg(outcome, "vector"):
+        for number, (model, bases) in enumerate(_by_model(scope.bases).items()):
+            if model in vectors:
+                # Scores of different models do not compare: each model is a leg of its own.
+                name = "vector" if number == 0 else f"vector {model}"
+                ids = [base.id for base in bases]
+                legs[name] = vector_leg(scope, request.condition, ids, vectors[model])
+    return legs
+
+
+@contextmanager
+def _leg(outcome: SearchOutcome, name: str) -> Iterator[None]:
+    """A savepoint around a leg: one that runs out of time leaves the others whole."""
+    try:
+        with transaction.atomic(), outcome.timed(name):
+            yield
+    except OperationalError:
+        outcome.degraded.append((name, "Ran out of time (deadline_ms)."))
+
+
+def _by_model(bases: Sequence[KnowledgeBase]) -> dict[str, list[KnowledgeBase]]:
+    groups: dict[str, list[KnowledgeBase]] = defaultdict(list)
+    for base in sorted(bases, key=lambda base: (base.embedding_model, base.id)):
+        groups[base.embedding_model].append(base)
+    return groups
+
+
+def _limit_time(request: SearchRequest, started: float) -> None:
+    left = max(1, request.deadline_ms - int((time.perf_counter() - started) * 1000))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(left)])
+
+
+def _load(fused: Sequence[Fused], request: SearchRequest) -> list[Hit]:
+    """The asked-for window of the fused list with everything a result shows, in two queries."""
+    if request.group_by_document:
+        fused = _best_per_document(fused)
+    window = fused[request.offset : request.offset + request.limit]
+    chunks: dict[UUID, Chunk] = {
+        chunk.id: chunk
+        for chunk in Chunk.objects.filter(id__in=[candidate.chunk_id for candidate in window])
+        .select_related("document", "knowledge_base")
+        .defer("lexemes", "lexical_weights", "embedding", "document__extracted_text")
+    }
+    return [
+        Hit(chunks[candidate.chunk_id], candidate)
+        for candidate in window
+        if candidate.chunk_id in chunks
+    ]
+
+
+def _best_per_document(fused: Sequence[Fused]) -> list[Fused]:
+    documents = dict(
+        Chunk.objects.filter(id__in=[candidate.chunk_id for candidate in fused]).values_list(
+            "id", "document_id"
+        )
+    )
+    best: dict[UUID, Fused] = {}
+    for candidate in fused:
+        if candidate.chunk_id in documents:
+            best.setdefault(documents[candidate.chunk_id], candidate)
+    return list(best.values())
+
+
+def _source_state(outcome: SearchOutcome) -> dict[str, object]:
+    if _wants_vectors(outcome.request):
+        unfinished = Document.objects.filter(
+            knowledge_base_id__in=outcome.scope.base_ids, status=Document.Status.PROCESSING
+        )
+        waiting = unfinished.aggregate(total=Sum(F("chunk_count") - F("embedded_count")))["total"]
+        outcome.unembedded = waiting or 0
+    return {
+        "name": "knowledge base",
+        "state": "ok" if outcome.hits else "empty",
+        "ms": outcome.timings_ms.get("retrieve", 0.0),
+        "count": len(outcome.hits),
+    }
