@@ -88,7 +88,9 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             wait_s = _RESTART_WAIT_S if time.monotonic() - began > _STABLE_AFTER_S else wait_s
-            self.say(program.name, f"ended with code {code}; starting it again in {wait_s:.0f} s", number)
+            self.say(
+                program.name, f"ended with code {code}; starting it again in {wait_s:.0f} s", number
+            )
             self._stopping.wait(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_RESTART_WAIT_S)
 
