@@ -10,3 +10,8 @@ class AccountsConfig(AppConfig):
 
     name = "accounts"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Make our Celery application the one that `shared_task` binds to. Not in `config/__init__.py`:
+        the extraction worker imports `config.errors` and must start fast."""
+        import config.celery  # noqa: F401, PLC0415

@@ -1,5 +1,1 @@
 """Settings, addresses, processes: the ground under every app."""
-
-from config.celery import app as celery_app
-
-__all__ = ["celery_app"]
