@@ -49,14 +49,15 @@ def tenant_scope(tenant_id: UUID) -> Iterator[None]:
         with transaction.atomic():
             yield
         return
-    token = _current.set(tenant_id)
-    try:
-        with transaction.atomic():
-            _enter(tenant_id)
+    with transaction.atomic():
+        _enter(tenant_id)
+        token = _current.set(tenant_id)
+        try:
             yield
-            _leave()
-    finally:
-        _current.reset(token)
+        finally:
+            # Before the commit, whose hooks stand outside the scope.
+            _current.reset(token)
+        _leave()
 
 
 def _enter(tenant_id: UUID) -> None:

@@ -174,7 +174,8 @@ def _write_chunks(
             Chunk.objects.filter(document_id=document.id).delete()
         Chunk.objects.filter(document_id=document.id, live=False).delete()
         Chunk.objects.bulk_create(rows, batch_size=_INSERT_BATCH)
-        count_document(document.id, sign=1)
+        if live:
+            count_document(document.id, sign=1)
         Document.objects.filter(id=document.id).update(
             **_facts(document, extracted, title=title, language=language, chunk_count=len(rows))
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
@@ -114,24 +115,29 @@ def _embed(outcome: SearchOutcome) -> dict[str, list[float]]:
 def _retrieve(
     outcome: SearchOutcome, weights: dict[int, float], vectors: dict[str, list[float]]
 ) -> dict[str, Sequence[Scored]]:
-    request, scope = outcome.request, outcome.scope
     legs: dict[str, Sequence[Scored]] = {}
-    if not scope.bases:
-        return legs
-    with _leg(outcome, "filename"):
-        if request.mode is Mode.FILENAME:
-            legs["filename"] = filename_leg(scope, request.condition, request.query)
-    with _leg(outcome, "lexical"):
-        if request.mode is Mode.INSTANT and request.strategy is not Strategy.SEMANTIC:
-            legs["lexical"] = lexical_leg(scope, request.condition, outcome.terms, weights)
-    with _leg(outcome, "vector"):
-        for number, (model, bases) in enumerate(_by_model(scope.bases).items()):
-            if model in vectors:
-                # Scores of different models do not compare: each model is a leg of its own.
-                name = "vector" if number == 0 else f"vector {model}"
-                ids = [base.id for base in bases]
-                legs[name] = vector_leg(scope, request.condition, ids, vectors[model])
+    for name, run in _plan(outcome, weights, vectors):
+        with _leg(outcome, name):
+            legs[name] = run()
     return legs
+
+
+def _plan(
+    outcome: SearchOutcome, weights: dict[int, float], vectors: dict[str, list[float]]
+) -> Iterator[tuple[str, Callable[[], list[Scored]]]]:
+    """The legs that mode and strategy ask for."""
+    request, scope = outcome.request, outcome.scope
+    if request.mode is Mode.FILENAME:
+        yield "filename", partial(filename_leg, scope, request.condition, request.query)
+        return
+    if request.strategy is not Strategy.SEMANTIC:
+        yield "lexical", partial(lexical_leg, scope, request.condition, outcome.terms, weights)
+    for number, (model, bases) in enumerate(_by_model(scope.bases).items()):
+        if model in vectors:
+            # Scores of different models do not compare: each model is a leg of its own.
+            name = "vector" if number == 0 else f"vector {model}"
+            ids = [base.id for base in bases]
+            yield name, partial(vector_leg, scope, request.condition, ids, vectors[model])
 
 
 @contextmanager
