@@ -52,11 +52,11 @@ def extract_plain(text: str, limits: Limits, *, warnings: tuple[str, ...] = ()) 
     return builder.finish(Coverage("lines", count, count))
 
 
-def add_paragraphs(builder: TextBuilder, text: str) -> int:
+def add_paragraphs(builder: TextBuilder, text: str, *, numbered: bool = True) -> int:
     """Adds the paragraphs of `text`; gives the number of lines that hold something."""
     filled = 0
     for line, paragraph in _iter_paragraphs(text):
-        builder.paragraph("\n".join(paragraph), line=line)
+        builder.paragraph("\n".join(paragraph), line=line if numbered else None)
         filled += len(paragraph)
     return filled
 
