@@ -6,7 +6,15 @@ from __future__ import annotations
 import sys
 
 # Commands that work without a database, and the one that holds the servers itself.
-_WITHOUT_SERVERS = {"up", "makemigrations", "collectstatic", "compilemessages", "makemessages", "help", "startapp"}
+_WITHOUT_SERVERS = {
+    "up",
+    "makemigrations",
+    "collectstatic",
+    "compilemessages",
+    "makemessages",
+    "help",
+    "startapp",
+}
 
 
 def main() -> None:

@@ -71,7 +71,9 @@ def _enter(tenant_id: UUID) -> None:
 def _leave() -> None:
     # SET LOCAL lasts until the outermost transaction ends, which may be a caller's.
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('role', 'none', true), set_config('app.tenant_id', '', true)")
+        cursor.execute(
+            "SELECT set_config('role', 'none', true), set_config('app.tenant_id', '', true)"
+        )
 
 
 class TenantManager(models.Manager[Any]):
@@ -98,7 +100,9 @@ class TenantModel(models.Model):
     )
 
     objects = TenantManager()
-    unscoped = models.Manager()  # for authentication and the operator, who stand outside every tenant
+    unscoped = (
+        models.Manager()
+    )  # for authentication and the operator, who stand outside every tenant
 
     class Meta:
         abstract = True
@@ -131,8 +135,10 @@ def tenant_table(table: str, references: Mapping[str, str] | None = None) -> Run
         f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey",
         f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY (tenant_id, id)",
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-        f"CREATE POLICY tenant ON {table} USING "
-        "(tenant_id = NULLIF(current_setting('app.tenant_id', true), '')::uuid)",
+        (
+            f"CREATE POLICY tenant ON {table} USING "
+            "(tenant_id = NULLIF(current_setting('app.tenant_id', true), '')::uuid)"
+        ),
     ]
     for column, parent in (references or {}).items():
         forward += [
@@ -142,7 +148,10 @@ def tenant_table(table: str, references: Mapping[str, str] | None = None) -> Run
         ]
     backward = [
         *(f"DROP INDEX {table}_{column}_ix" for column in references or {}),
-        *(f"ALTER TABLE {table} DROP CONSTRAINT {table}_{column}_fk" for column in references or {}),
+        *(
+            f"ALTER TABLE {table} DROP CONSTRAINT {table}_{column}_fk"
+            for column in references or {}
+        ),
         f"DROP POLICY tenant ON {table}",
         f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY",
         f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey",

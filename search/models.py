@@ -26,7 +26,9 @@ class SearchQuery(TenantModel):
     class Meta(TenantModel.Meta):
         verbose_name = "search"
         verbose_name_plural = "search history"
-        indexes = [models.Index(fields=["tenant", "-created_at", "-id"], name="search_newest_first")]
+        indexes = [
+            models.Index(fields=["tenant", "-created_at", "-id"], name="search_newest_first")
+        ]
         ordering = ["-created_at"]
 
     def __str__(self) -> str:

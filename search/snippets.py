@@ -34,6 +34,8 @@ def _best_start(content: str, spans: Sequence[tuple[int, int]]) -> int:
         distinct = len({content[a:b].casefold() for a, b in spans[left : max(right, left + 1)]})
         if distinct > best:
             best, best_start = distinct, max(0, begin - WIDTH // 5)
-    while best_start > 0 and content[best_start - 1].isalnum() and content[best_start - 1].isascii():
+    while (
+        best_start > 0 and content[best_start - 1].isalnum() and content[best_start - 1].isascii()
+    ):
         best_start -= 1
     return min(best_start, max(0, len(content) - WIDTH)) if best_start else 0

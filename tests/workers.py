@@ -17,7 +17,9 @@ from knowledge.services.documents import Added, NewDocument, add_document
 class Workers:
     """A queue in place of the broker. `drain` works it off; what commits meanwhile is queued too."""
 
-    def __init__(self, commits: Callable[..., AbstractContextManager[Any]], monkeypatch: Any) -> None:
+    def __init__(
+        self, commits: Callable[..., AbstractContextManager[Any]], monkeypatch: Any
+    ) -> None:
         from knowledge import tasks
 
         self._commits = commits
@@ -43,7 +45,12 @@ class Workers:
         return len(self._queue)
 
     def add(
-        self, actor: Actor, base: KnowledgeBase, content: str | bytes, filename: str = "a.txt", **facts: Any
+        self,
+        actor: Actor,
+        base: KnowledgeBase,
+        content: str | bytes,
+        filename: str = "a.txt",
+        **facts: Any,
     ) -> Added:
         """Add a document; nothing is processed yet."""
         data = content.encode() if isinstance(content, str) else content
@@ -58,7 +65,12 @@ class Workers:
             return call()
 
     def ingest(
-        self, actor: Actor, base: KnowledgeBase, content: str | bytes, filename: str = "a.txt", **facts: Any
+        self,
+        actor: Actor,
+        base: KnowledgeBase,
+        content: str | bytes,
+        filename: str = "a.txt",
+        **facts: Any,
     ) -> Added:
         """Add a document and process it to the end."""
         added = self.add(actor, base, content, filename, **facts)

@@ -126,9 +126,13 @@ class NewDocumentSerializer(DocumentChangeSerializer):
     """A document given as JSON, or the facts beside an uploaded file."""
 
     title = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
-    content = serializers.CharField(required=False, default="", allow_blank=True, trim_whitespace=False)
+    content = serializers.CharField(
+        required=False, default="", allow_blank=True, trim_whitespace=False
+    )
     content_type = serializers.CharField(max_length=200, required=False, default="text/plain")
-    external_id = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    external_id = serializers.CharField(
+        max_length=500, required=False, default="", allow_blank=True
+    )
     created_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
     updated_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 

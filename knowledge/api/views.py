@@ -63,7 +63,9 @@ class KnowledgeBasesView(TenantAPIView):
 
     def get(self, request: Request) -> Response:
         """List, newest first."""
-        return self.paginate(with_counts(visible_knowledge_bases(request.auth)), KnowledgeBaseSerializer)
+        return self.paginate(
+            with_counts(visible_knowledge_bases(request.auth)), KnowledgeBaseSerializer
+        )
 
     def post(self, request: Request) -> Response:
         """Create."""
@@ -76,7 +78,12 @@ class KnowledgeBasesView(TenantAPIView):
 class KnowledgeBaseView(TenantAPIView):
     """One base, by id or slug."""
 
-    action_for = {"GET": Action.READ, "PUT": Action.WRITE, "PATCH": Action.WRITE, "DELETE": Action.WRITE}
+    action_for = {
+        "GET": Action.READ,
+        "PUT": Action.WRITE,
+        "PATCH": Action.WRITE,
+        "DELETE": Action.WRITE,
+    }
     serializer_class = KnowledgeBaseSerializer
 
     def get(self, request: Request, reference: str) -> Response:
@@ -135,7 +142,9 @@ class DocumentsView(TenantAPIView):
         body.is_valid(raise_exception=True)
         values = body.validated_data
         if not values["content"].strip():
-            raise InvalidInputError("The document is empty.", [FieldError("content", "Must not be empty.")])
+            raise InvalidInputError(
+                "The document is empty.", [FieldError("content", "Must not be empty.")]
+            )
         added = add_document(
             actor=request.auth,
             base=base,
@@ -175,7 +184,10 @@ class DocumentsView(TenantAPIView):
         """One file's result; a bad one leaves the others whole."""
         try:
             added = add_document(
-                actor=actor, base=base, stream=file.file, new=_new_document(values, filename=file.name)
+                actor=actor,
+                base=base,
+                stream=file.file,
+                new=_new_document(values, filename=file.name),
             )
         except AppError as error:
             return {"filename": file.name, "error": {"code": error.code, "message": error.message}}
@@ -285,7 +297,15 @@ class DocumentReprocessView(TenantAPIView):
 def _new_document(values: dict[str, Any], *, filename: str) -> NewDocument:
     chosen = {
         name: values[name]
-        for name in ("title", "source_uri", "external_id", "metadata", "principals", "created_at", "updated_at")
+        for name in (
+            "title",
+            "source_uri",
+            "external_id",
+            "metadata",
+            "principals",
+            "created_at",
+            "updated_at",
+        )
         if values.get(name)
     }
     return NewDocument(filename=filename, **chosen)
@@ -305,10 +325,10 @@ def _parse_json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise InvalidInputError(f"{name} is not JSON.", [FieldError(name, "Must be JSON.")]) from error
+        raise InvalidInputError(
+            f"{name} is not JSON.", [FieldError(name, "Must be JSON.")]
+        ) from error
 
 
 def _added(added: Added) -> dict[str, Any]:
     return {**DocumentSerializer(added.document).data, "outcome": added.outcome}
-
-

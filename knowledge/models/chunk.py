@@ -50,7 +50,9 @@ class Chunk(TenantModel):
             )
         ]
         indexes = [
-            GinIndex(fields=["lexemes"], name="chunk_lexemes", condition=Q(live=True, enabled=True)),
+            GinIndex(
+                fields=["lexemes"], name="chunk_lexemes", condition=Q(live=True, enabled=True)
+            ),
         ]
         ordering = ["document", "ordinal"]
 

@@ -98,7 +98,8 @@ class Document(TenantModel):
         ]
         indexes = [
             models.Index(
-                fields=["tenant", "knowledge_base", "-created_at", "-id"], name="document_newest_first"
+                fields=["tenant", "knowledge_base", "-created_at", "-id"],
+                name="document_newest_first",
             ),
             models.Index(
                 fields=["heartbeat_at"],

@@ -43,7 +43,10 @@ class KnowledgeBase(TenantModel):
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     embedding_model = models.CharField(max_length=200, editable=False)
     language = models.CharField(
-        max_length=8, choices=Language, default=Language.AUTO, help_text="Language of the documents."
+        max_length=8,
+        choices=Language,
+        default=Language.AUTO,
+        help_text="Language of the documents.",
     )
     chunk_size = models.PositiveIntegerField(
         default=256, help_text="Target length of a chunk in tokens."

@@ -42,7 +42,8 @@ def _rewrite(chunk: Chunk, content: str) -> None:
     tokens = embedder.count_tokens([text])[0]
     if not content.strip():
         raise InvalidInputError(
-            "A chunk cannot be empty. Switch it off instead.", [FieldError("content", "Must not be empty.")]
+            "A chunk cannot be empty. Switch it off instead.",
+            [FieldError("content", "Must not be empty.")],
         )
     if tokens > embedder.max_tokens:
         raise InvalidInputError(

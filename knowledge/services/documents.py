@@ -119,7 +119,9 @@ def move_documents(*, actor: Actor, documents: Sequence[Document], base: Knowled
     moved = 0
     for document in documents:
         if document.knowledge_base_id == base.id or _find_known(
-            base, NewDocument(document.filename, external_id=document.external_id), document.content_hash
+            base,
+            NewDocument(document.filename, external_id=document.external_id),
+            document.content_hash,
         ):
             continue
         count_document(document.id, sign=-1)
@@ -129,7 +131,13 @@ def move_documents(*, actor: Actor, documents: Sequence[Document], base: Knowled
         document.indexed_at = None
         document.chunk_count = 0
         document.save(update_fields=["knowledge_base", "indexed_at", "chunk_count", "updated_at"])
-        record_event(actor, "document.moved", target=str(document), target_id=document.id, detail={"to": base.slug})
+        record_event(
+            actor,
+            "document.moved",
+            target=str(document),
+            target_id=document.id,
+            detail={"to": base.slug},
+        )
         requeue(document)
         moved += 1
     return moved
@@ -150,7 +158,15 @@ def requeue(document: Document) -> None:
     document.attempts = 0
     document.heartbeat_at = None
     document.save(
-        update_fields=["status", "stage", "error", "error_code", "attempts", "heartbeat_at", "updated_at"]
+        update_fields=[
+            "status",
+            "stage",
+            "error",
+            "error_code",
+            "attempts",
+            "heartbeat_at",
+            "updated_at",
+        ]
     )
     schedule_processing(document)
 
@@ -169,7 +185,7 @@ def read_original(document: Document) -> BinaryIO:
     return stream
 
 
-def _store(  # noqa: PLR0913 - one argument a fact
+def _store(
     base: KnowledgeBase,
     stream: BinaryIO,
     new: NewDocument,
@@ -272,7 +288,9 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 def _validate(new: NewDocument) -> None:
     _validate_principals(new.principals)
     if not new.filename.strip():
-        raise InvalidInputError("The file has no name.", [FieldError("filename", "Must not be empty.")])
+        raise InvalidInputError(
+            "The file has no name.", [FieldError("filename", "Must not be empty.")]
+        )
 
 
 def _validate_principals(principals: Sequence[str]) -> None:
@@ -283,5 +301,3 @@ def _validate_principals(principals: Sequence[str]) -> None:
                 f"“{principal}” is not a principal.",
                 [FieldError("principals", "Write public, user:mail@example.com or group:name.")],
             )
-
-

@@ -84,7 +84,9 @@ def finish_document(tenant_id: UUID, document_id: UUID) -> None:
     with tenant_scope(tenant_id):
         document = (
             Document.objects.select_for_update()
-            .filter(id=document_id, status=Document.Status.PROCESSING, stage=Document.Stage.EMBEDDING)
+            .filter(
+                id=document_id, status=Document.Status.PROCESSING, stage=Document.Stage.EMBEDDING
+            )
             .defer("extracted_text")
             .first()
         )
@@ -142,7 +144,9 @@ def _claim(tenant_id: UUID, document_id: UUID) -> tuple[Document, KnowledgeBase]
         if not won:
             return None
         document = (
-            Document.objects.select_related("knowledge_base").defer("extracted_text").get(id=document_id)
+            Document.objects.select_related("knowledge_base")
+            .defer("extracted_text")
+            .get(id=document_id)
         )
         return document, document.knowledge_base
 
@@ -164,7 +168,9 @@ def _write_chunks(
     language = detect_language(extracted.text[:_LANGUAGE_SAMPLE])
     # Before the first indexing nothing else is found, so the words may be found at once.
     live = document.replaces_id is None and document.indexed_at is None
-    rows = [_chunk(document, base, draft, title=title, language=language, live=live) for draft in drafts]
+    rows = [
+        _chunk(document, base, draft, title=title, language=language, live=live) for draft in drafts
+    ]
     with tenant_scope(document.tenant_id):
         current = Document.objects.select_for_update().filter(id=document.id).only("id").first()
         if current is None:
@@ -182,8 +188,14 @@ def _write_chunks(
         transaction.on_commit(lambda: _schedule_slices(document.tenant_id, document.id))
 
 
-def _chunk(  # noqa: PLR0913 - keyword-only facts
-    document: Document, base: KnowledgeBase, draft: ChunkDraft, *, title: str, language: str, live: bool
+def _chunk(
+    document: Document,
+    base: KnowledgeBase,
+    draft: ChunkDraft,
+    *,
+    title: str,
+    language: str,
+    live: bool,
 ) -> Chunk:
     chunk = Chunk(
         tenant_id=document.tenant_id,

@@ -15,7 +15,16 @@ from knowledge.models import Document, KnowledgeBase
 from knowledge.services.originals import forget_originals
 from providers.registry import default_model
 
-EDITABLE = ("name", "slug", "description", "status", "language", "chunk_size", "chunk_overlap", "chunk_separator")
+EDITABLE = (
+    "name",
+    "slug",
+    "description",
+    "status",
+    "language",
+    "chunk_size",
+    "chunk_overlap",
+    "chunk_separator",
+)
 
 
 def create_knowledge_base(*, actor: Actor, name: str, **fields: Any) -> KnowledgeBase:
@@ -33,7 +42,9 @@ def update_knowledge_base(*, actor: Actor, base: KnowledgeBase, **fields: Any) -
     actor.require(Action.WRITE)
     for name, value in fields.items():
         setattr(base, name, value)
-    save_knowledge_base(actor=actor, base=base, action="knowledge_base.changed", detail=sorted(fields))
+    save_knowledge_base(
+        actor=actor, base=base, action="knowledge_base.changed", detail=sorted(fields)
+    )
     return base
 
 
@@ -42,26 +53,36 @@ def save_knowledge_base(
 ) -> None:
     """Validate and write a base, with its audit event."""
     if not base.name.strip():
-        raise InvalidInputError("The base needs a name.", [FieldError("name", "Must not be empty.")])
+        raise InvalidInputError(
+            "The base needs a name.", [FieldError("name", "Must not be empty.")]
+        )
     base.chunking_options()
     try:
         with transaction.atomic():
             base.save()
     except IntegrityError as error:
         raise ConflictError(f"There is a knowledge base “{base.slug}” already.") from error
-    record_event(actor, action, target=base.name, target_id=base.id, detail={"fields": list(detail)})
+    record_event(
+        actor, action, target=base.name, target_id=base.id, detail={"fields": list(detail)}
+    )
 
 
 def delete_knowledge_base(*, actor: Actor, base: KnowledgeBase) -> None:
     """Remove a base with everything in it. Workers still filling it find it gone and stop."""
     actor.require(Action.WRITE)
     names = list(
-        Document.objects.filter(knowledge_base=base).exclude(original="").values_list("original", flat=True)
+        Document.objects.filter(knowledge_base=base)
+        .exclude(original="")
+        .values_list("original", flat=True)
     )
     name, base_id = base.name, base.id
     KnowledgeBase.objects.filter(id=base_id).delete()
     record_event(
-        actor, "knowledge_base.deleted", target=name, target_id=base_id, detail={"documents": len(names)}
+        actor,
+        "knowledge_base.deleted",
+        target=name,
+        target_id=base_id,
+        detail={"documents": len(names)},
     )
     forget_originals(names)
 

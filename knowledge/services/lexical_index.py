@@ -21,7 +21,9 @@ def context_of(title: str, heading_path: Iterable[str]) -> str:
     return " › ".join(part for part in (title, *heading_path) if part)
 
 
-def fill_lexical_columns(chunk: Chunk, *, title: str, fallback_language: str, base: KnowledgeBase) -> None:
+def fill_lexical_columns(
+    chunk: Chunk, *, title: str, fallback_language: str, base: KnowledgeBase
+) -> None:
     """Set the lexical columns of a chunk from its content and context; nothing is saved."""
     chunk.language = (
         base.language
@@ -47,7 +49,9 @@ def reweigh_base(base: KnowledgeBase) -> int:
     KnowledgeBase.objects.filter(id=base.id).update(average_length=average)
     titles = dict(Document.objects.filter(knowledge_base=base).values_list("id", "title"))
     rewritten, batch = 0, []
-    chunks = Chunk.objects.filter(knowledge_base=base).defer("embedding", "lexical_weights", "lexemes")
+    chunks = Chunk.objects.filter(knowledge_base=base).defer(
+        "embedding", "lexical_weights", "lexemes"
+    )
     for chunk in chunks.order_by("id").iterator(chunk_size=_BATCH):
         tokens = analyze(
             f"{context_of(titles.get(chunk.document_id, ''), chunk.heading_path)}\n{chunk.content}",

@@ -24,10 +24,14 @@ def publish_version(document: Document) -> None:
         return
     if Chunk.objects.filter(document_id=document.id, live=False).exists():
         _drop_live_chunks(document)
-        Chunk.objects.filter(document_id=document.id).update(live=True, principals=document.principals)
+        Chunk.objects.filter(document_id=document.id).update(
+            live=True, principals=document.principals
+        )
         count_document(document.id, sign=1)
     _mark_ready(document)
-    document.save(update_fields=["status", "stage", "error", "error_code", "indexed_at", "updated_at"])
+    document.save(
+        update_fields=["status", "stage", "error", "error_code", "indexed_at", "updated_at"]
+    )
 
 
 def _replace(version: Document) -> None:

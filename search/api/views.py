@@ -14,7 +14,7 @@ from search.api.serializers import (
     SearchQuerySerializer,
     render_outcome,
 )
-from search.services.history import rate_search, recorded_searches, record_search
+from search.services.history import rate_search, record_search, recorded_searches
 from search.services.search import search
 
 

@@ -29,7 +29,19 @@ _TIME = {
 }
 _LISTS = {"heading": "c.heading_path", "breadcrumbs": "d.breadcrumbs"}
 _COMPARE = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-OPERATORS = ("eq", "ne", "in", "not_in", "contains", "starts_with", "gt", "gte", "lt", "lte", "exists")
+OPERATORS = (
+    "eq",
+    "ne",
+    "in",
+    "not_in",
+    "contains",
+    "starts_with",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "exists",
+)
 FIELDS = (*_TEXT, *_TIME, *_LISTS, "metadata.<path>")
 
 
@@ -67,12 +79,16 @@ class _Compiler:
             return Condition(f"(NOT {inner.sql})", inner.parameters)
         return _leaf(node, path)
 
-    def _join(self, node: dict[str, Any], word: str, joint: str, path: str, depth: int) -> Condition:
+    def _join(
+        self, node: dict[str, Any], word: str, joint: str, path: str, depth: int
+    ) -> Condition:
         _only(node, {word}, path)
         parts = node[word]
         if not isinstance(parts, list) or not parts:
             raise _invalid(f"{path}.{word}", "Must be a list of conditions, not empty.")
-        compiled = [self.compile(part, f"{path}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)]
+        compiled = [
+            self.compile(part, f"{path}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)
+        ]
         parameters = tuple(value for part in compiled for value in part.parameters)
         return Condition("(" + joint.join(part.sql for part in compiled) + ")", parameters)
 
@@ -112,7 +128,9 @@ def _text(column: str, operator: str, value: Any) -> Condition:
         return Condition(f"(({column} <> '') = %s)", (_boolean(value),))
     if operator in {"in", "not_in"}:
         negation = "NOT " if operator == "not_in" else ""
-        return Condition(f"({negation}{column} = ANY(%s))", ([_string(item) for item in _items(value)],))
+        return Condition(
+            f"({negation}{column} = ANY(%s))", ([_string(item) for item in _items(value)],)
+        )
     text = _string(value)
     if operator == "contains":
         return Condition(f"({column} ILIKE %s)", (f"%{_escaped(text)}%",))
@@ -126,7 +144,9 @@ def _time(column: str, operator: str, value: Any) -> Condition:
         return Condition(f"(({column} IS NOT NULL) = %s)", (_boolean(value),))
     if operator in {"in", "not_in"}:
         negation = "NOT " if operator == "not_in" else ""
-        return Condition(f"({negation}{column} = ANY(%s))", ([_moment(item) for item in _items(value)],))
+        return Condition(
+            f"({negation}{column} = ANY(%s))", ([_moment(item) for item in _items(value)],)
+        )
     if operator not in _COMPARE:
         raise ValueError(f"{operator} does not apply to a time.")
     return Condition(f"({column} {_COMPARE[operator]} %s)", (_moment(value),))
@@ -140,7 +160,8 @@ def _list(column: str, operator: str, value: Any) -> Condition:
     inner = _text("entry", positive or operator, value)
     negation = "NOT " if positive else ""
     return Condition(
-        f"({negation}EXISTS (SELECT 1 FROM unnest({column}) entry WHERE {inner.sql}))", inner.parameters
+        f"({negation}EXISTS (SELECT 1 FROM unnest({column}) entry WHERE {inner.sql}))",
+        inner.parameters,
     )
 
 
@@ -217,8 +238,13 @@ def _escaped(text: str) -> str:
 def _only(node: dict[str, Any], allowed: set[str], path: str) -> None:
     unknown = sorted(set(node) - allowed)
     if unknown:
-        raise _invalid(path, f"Unknown key {', '.join(map(repr, unknown))} beside {', '.join(sorted(allowed))}.")
+        raise _invalid(
+            path,
+            f"Unknown key {', '.join(map(repr, unknown))} beside {', '.join(sorted(allowed))}.",
+        )
 
 
 def _invalid(path: str, message: str) -> InvalidInputError:
-    return InvalidInputError(f"The filter is wrong at {path}: {message}", [FieldError(path, message)])
+    return InvalidInputError(
+        f"The filter is wrong at {path}: {message}", [FieldError(path, message)]
+    )

@@ -30,7 +30,10 @@ class Scored:
 
 
 def lexical_leg(
-    scope: AccessScope, condition: Condition | None, terms: Sequence[str], weights: Mapping[int, float]
+    scope: AccessScope,
+    condition: Condition | None,
+    terms: Sequence[str],
+    weights: Mapping[int, float],
 ) -> list[Scored]:
     """BM25: chunks that hold one of the terms, by the inner product of document and query weights."""
     if not terms or not weights:
@@ -46,7 +49,10 @@ def lexical_leg(
 
 
 def vector_leg(
-    scope: AccessScope, condition: Condition | None, base_ids: Sequence[UUID], vector: Sequence[float]
+    scope: AccessScope,
+    condition: Condition | None,
+    base_ids: Sequence[UUID],
+    vector: Sequence[float],
 ) -> list[Scored]:
     """Cosine similarity to every chunk of the bases that share the vector's model, exactly."""
     source, where, parameters = _searchable(scope, condition, base_ids)

@@ -70,7 +70,9 @@ def _role() -> str:
         cursor.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", [ROLE])
         row = cursor.fetchone()
         if row is None or row[0]:
-            raise RuntimeError(f"The role {ROLE} must exist, without SUPERUSER and BYPASSRLS. Run migrate.")
+            raise RuntimeError(
+                f"The role {ROLE} must exist, without SUPERUSER and BYPASSRLS. Run migrate."
+            )
         cursor.execute("SELECT pg_has_role(current_user, %s, 'MEMBER')", [ROLE])
         if not cursor.fetchone()[0]:
             raise RuntimeError(f"GRANT {ROLE} TO the user in DATABASE_URL.")
@@ -94,7 +96,9 @@ def _broker() -> str:
 def _workers() -> str:
     answers = app.control.ping(timeout=2.0)
     if not answers:
-        raise RuntimeError("None answers, so nothing is indexed. Start `make up`, or a worker container.")
+        raise RuntimeError(
+            "None answers, so nothing is indexed. Start `make up`, or a worker container."
+        )
     return f"{len(answers)} answer"
 
 

@@ -119,5 +119,3 @@ def _wait(actor: Actor, ids: Sequence[object], report: IngestReport) -> None:
             else:
                 report.ready += 1
                 report.chunks += document.chunk_count
-
-

@@ -67,7 +67,9 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
     with tenant_scope(actor.tenant_id):
         scope, remark = build_scope(actor, request.knowledge_bases, request.as_principals)
         outcome = SearchOutcome(request, scope)
-        outcome.degraded += [(name, "Not available in this installation.") for name in request.unavailable]
+        outcome.degraded += [
+            (name, "Not available in this installation.") for name in request.unavailable
+        ]
         if remark:
             outcome.degraded.append(("principals", remark))
         with outcome.timed("analyse_query"):
@@ -106,7 +108,9 @@ def _embed(outcome: SearchOutcome) -> dict[str, list[float]]:
     with outcome.timed("embed_query"):
         for model in sorted({base.embedding_model for base in outcome.scope.bases}):
             try:
-                vectors[model] = embedder_for(model).embed_queries([outcome.request.query])[0].tolist()
+                vectors[model] = (
+                    embedder_for(model).embed_queries([outcome.request.query])[0].tolist()
+                )
             except RemoteError as error:
                 outcome.degraded.append(("embed_query", error.message))
     return vectors

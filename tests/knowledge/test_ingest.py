@@ -39,7 +39,9 @@ def _document(actor: Actor, document_id: Any) -> Document:
 
 
 def _found(actor: Actor, query: str, strategy: Strategy = Strategy.LEXICAL) -> list[str]:
-    return [hit.chunk.content for hit in search(actor, SearchRequest(query, strategy=strategy)).hits]
+    return [
+        hit.chunk.content for hit in search(actor, SearchRequest(query, strategy=strategy)).hits
+    ]
 
 
 def _recomputed(base: KnowledgeBase) -> tuple[Counter[str], int, int]:
@@ -128,7 +130,9 @@ def test_same_content_with_other_facts_updates_without_indexing(
     keeper: Actor, base: KnowledgeBase, workers: Workers
 ) -> None:
     workers.ingest(keeper, base, "Secret plan.", external_id="plan")
-    again = workers.add(keeper, base, "Secret plan.", external_id="plan", principals=["user:ana@x.org"])
+    again = workers.add(
+        keeper, base, "Secret plan.", external_id="plan", principals=["user:ana@x.org"]
+    )
     assert again.outcome is Outcome.UPDATED
     assert len(workers) == 0
     assert _found(keeper, "plan") == []  # the operator searches as public
@@ -214,7 +218,9 @@ def test_an_edited_chunk_is_found_by_its_new_text_at_once(
         edit_chunk(actor=keeper, chunk=chunk, content="The kettle costs nine euros.")
     assert _found(keeper, "kettle") == ["The kettle costs nine euros."]
     assert _found(keeper, "lamp") == []
-    assert _found(keeper, "price of the kettle", Strategy.SEMANTIC) == ["The kettle costs nine euros."]
+    assert _found(keeper, "price of the kettle", Strategy.SEMANTIC) == [
+        "The kettle costs nine euros."
+    ]
     _assert_statistics_right(keeper, base)
 
 

@@ -11,7 +11,10 @@ A, B, C = (UUID(int=number) for number in (1, 2, 3))
 
 
 def test_scores_are_the_sum_of_reciprocal_ranks() -> None:
-    fused = fuse({"lexical": [Scored(A, 9.0), Scored(B, 5.0)], "vector": [Scored(B, 0.9), Scored(C, 0.8)]}, {})
+    fused = fuse(
+        {"lexical": [Scored(A, 9.0), Scored(B, 5.0)], "vector": [Scored(B, 0.9), Scored(C, 0.8)]},
+        {},
+    )
     assert [candidate.chunk_id for candidate in fused] == [B, A, C]
     assert [candidate.score for candidate in fused] == [1 / 62 + 1 / 61, 1 / 61, 1 / 62]
     assert fused[0].legs == {"lexical": (2, 5.0), "vector": (1, 0.9)}
@@ -19,7 +22,10 @@ def test_scores_are_the_sum_of_reciprocal_ranks() -> None:
 
 def test_weights_scale_a_leg() -> None:
     fused = fuse({"lexical": [Scored(A, 1.0)], "vector": [Scored(B, 1.0)]}, {"vector": 2.0})
-    assert [(candidate.chunk_id, candidate.score) for candidate in fused] == [(B, 2 / 61), (A, 1 / 61)]
+    assert [(candidate.chunk_id, candidate.score) for candidate in fused] == [
+        (B, 2 / 61),
+        (A, 1 / 61),
+    ]
 
 
 def test_ties_go_to_the_smaller_id() -> None:

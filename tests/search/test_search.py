@@ -63,7 +63,19 @@ def test_the_right_passage_comes_first(
 
 
 @pytest.mark.parametrize(
-    "query", ["'", "\\", "& | ! ( ) :*", "<->", "\"invoices\" OR 1=1 --", "%_", "?!", "🙂", "a" * 8000, "。,;"]
+    "query",
+    [
+        "'",
+        "\\",
+        "& | ! ( ) :*",
+        "<->",
+        '"invoices" OR 1=1 --',
+        "%_",
+        "?!",
+        "🙂",
+        "a" * 8000,
+        "。,;",
+    ],
 )
 @pytest.mark.usefixtures("library")
 def test_any_punctuation_is_harmless(ask: Ask, query: str) -> None:
@@ -77,8 +89,12 @@ def test_a_larger_limit_never_reorders_the_head(ask: Ask) -> None:
     full = [hit.chunk.id for hit in ask("days of leave and 报销", limit=6).hits]
     assert len(full) == 6
     for limit in range(1, 6):
-        assert [hit.chunk.id for hit in ask("days of leave and 报销", limit=limit).hits] == full[:limit]
-    assert [hit.chunk.id for hit in ask("days of leave and 报销", limit=2, offset=3).hits] == full[3:5]
+        assert [hit.chunk.id for hit in ask("days of leave and 报销", limit=limit).hits] == full[
+            :limit
+        ]
+    assert [hit.chunk.id for hit in ask("days of leave and 报销", limit=2, offset=3).hits] == full[
+        3:5
+    ]
 
 
 @pytest.mark.parametrize("query", ["invoices", "发票保存多久", "invoices.txt"])
@@ -112,7 +128,9 @@ def test_a_key_bound_to_a_base_sees_no_other(
         ask("herons", bound, knowledge_bases=["main"])
 
 
-def test_empty_bases_give_no_results_and_no_error(keeper: Actor, base: KnowledgeBase, ask: Ask) -> None:
+def test_empty_bases_give_no_results_and_no_error(
+    keeper: Actor, base: KnowledgeBase, ask: Ask
+) -> None:
     outcome = ask("opening hours")
     assert outcome.hits == []
     assert outcome.degraded == []
