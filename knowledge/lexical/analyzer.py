@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import regex
+
 from knowledge.lexical.segmentation import (
     RUNS,
     Piece,
@@ -16,6 +18,7 @@ from knowledge.lexical.segmentation import (
 )
 from knowledge.lexical.stop_words import is_stop_word
 
+_HAN_PAIR = regex.compile(r"\p{Han}{2}")
 MAX_QUERY_CHARS = 8_000
 MAX_QUERY_WORDS = 64
 
@@ -43,11 +46,11 @@ def analyze(text: str, language: str) -> list[Token]:
     position = 0
     for run in RUNS.finditer(text):
         begin = run.start()
-        last = position
+        last = 0
         for term, offset, start, end in _SEGMENTERS[run.lastgroup or "word"](run.group(), language):
-            last = position + offset
-            tokens.append(Token(term, last, begin + start, begin + end))
-        position = last + 1
+            tokens.append(Token(term, position + offset, begin + start, begin + end))
+            last = offset
+        position += last + 1
     return tokens
 
 
@@ -62,12 +65,26 @@ def query_terms(text: str, languages: Iterable[str]) -> list[str]:
     content: defaultdict[int, list[str]] = defaultdict(list)
     function: defaultdict[int, list[str]] = defaultdict(list)
     for language in codes:
-        for token in analyze(text, language):
-            stopped = is_stop_word(text[token.start : token.end], codes)
-            (function if stopped else content)[token.start].append(token.term)
+        tokens = analyze(text, language)
+        stops = {token for token in tokens if is_stop_word(text[token.start : token.end], codes)}
+        bridges = _bridges(text, tokens, stops)
+        for token in tokens:
+            if token not in bridges:
+                (function if token in stops else content)[token.start].append(token.term)
     chosen = content or function
     starts = sorted(chosen)[:MAX_QUERY_WORDS]
     return list(dict.fromkeys(term for start in starts for term in chosen[start]))
+
+
+def _bridges(text: str, tokens: Sequence[Token], stops: Collection[Token]) -> set[Token]:
+    """Chinese character pairs that join a function word to its neighbour: rare, but no words."""
+    places = {place for token in stops for place in range(token.start, token.end)}
+    pairs = (token for token in tokens if _HAN_PAIR.fullmatch(text, token.start, token.end))
+    return {
+        pair
+        for pair in pairs
+        if pair not in stops and (pair.start in places or pair.end - 1 in places)
+    }
 
 
 def highlight_spans(

@@ -64,7 +64,9 @@ _PUNCTUATION = str.maketrans(
     {"’": "'", "‐": "-", "‑": "-", "\u200c": None, "\u200d": None, "\u00ad": None}
 )
 # Accents of Latin and Greek letters, vowel points of Arabic and Hebrew, the Arabic tatweel.
-_ACCENTS = regex.compile(r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{M}|[\u064b-\u0652\u0670\u0640\u0591-\u05c7]")
+_ACCENTS = regex.compile(
+    r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{M}|[\u064b-\u0652\u0670\u0640\u0591-\u05c7]"
+)
 _ELIDED = regex.compile(
     r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|un|all|coll|dall|dell|nell|sull|quell|quest)'"
     r"(?=[aeiouyhœæàâäéèêëîïíìôöóòûùüú])"
@@ -117,7 +119,9 @@ def fold(word: str) -> str:
 
 def elided_length(word: str) -> int:
     """How many characters of article or pronoun are tied to the front: 2 in `l'eau`."""
-    found = _ELIDED.match(word.casefold().replace("’", "'")) if ("'" in word or "’" in word) else None
+    found = (
+        _ELIDED.match(word.casefold().replace("’", "'")) if ("'" in word or "’" in word) else None
+    )
     return found.end() if found else 0
 
 

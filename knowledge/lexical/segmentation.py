@@ -7,9 +7,8 @@ a code comes whole and in parts, Chinese comes as words and as character pairs.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import regex
 import rjieba
@@ -21,7 +20,7 @@ _NO_BLANKS = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _LETTER = rf"[[\p{{L}}\p{{N}}]--[{_EAST_ASIAN}\p{{Hangul}}{_NO_BLANKS}]]"
 _INNER = rf"[[\p{{L}}\p{{N}}\p{{M}}\u200c\u200d\u00ad]--[{_EAST_ASIAN}\p{{Hangul}}{_NO_BLANKS}]]"
 _ATOM = rf"{_LETTER}{_INNER}*+(?:['’](?=\p{{L}}){_INNER}++)*+"
-_JOINT = r"(?:_+|[-.@＿－．＠‐‑]|(?<=\p{Nd}),(?=\p{Nd}{3}))"  # noqa: RUF039 (no escapes meant for Python)
+_JOINT = r"(?:_+|[-.@＿－．＠‐‑]|(?<=\p{Nd}),(?=\p{Nd}{3}))"
 
 RUNS = regex.compile(
     rf"(?V1)(?P<word>{_ATOM}(?:{_JOINT}{_ATOM})*+(?:\+\+|\#)?)"
@@ -39,13 +38,9 @@ _CLUSTER = regex.compile(r"\X")
 _LONGEST_CACHED = 64
 
 
-class Piece(NamedTuple):
-    """A term within its run: `position` counts words (or characters, where there are no blanks)."""
-
-    term: str
-    position: int
-    start: int
-    end: int
+# A term within its run: (term, position, start, end). The position counts words or, where there are no
+# blanks, characters. A plain tuple, as a large document makes millions.
+Piece = tuple[str, int, int, int]
 
 
 def word_pieces(run: str, language: str) -> tuple[Piece, ...]:
@@ -62,21 +57,21 @@ def _cached_word_pieces(run: str, language: str) -> tuple[Piece, ...]:
 
 def _word_pieces(run: str, language: str) -> Iterator[Piece]:
     if _GROUPED_NUMBER.fullmatch(run):
-        yield Piece(fold(level(run, language)).replace(",", ""), 0, 0, len(run))
+        yield fold(level(run, language)).replace(",", ""), 0, 0, len(run)
         return
     atoms = [(found.start(), found.end()) for found in _ATOMS.finditer(run)]
     if len(atoms) > 1 or atoms[-1][1] < len(run):
-        yield Piece(fold(level(run, language)), 0, 0, len(run))
+        yield fold(level(run, language)), 0, 0, len(run)
     position = 0
-    for start, end in atoms:
-        start += elided_length(run[start:end]) if end - start < _LONGEST_CACHED else 0
+    for first_character, end in atoms:
+        start = first_character + elided_length(run[first_character:end])
         atom = run[start:end]
-        yield Piece(word_term(atom, language), position, start, end)
+        yield word_term(atom, language), position, start, end
         humps = _humps(atom)
         for offset, (first, last) in enumerate(humps):
             if last - first > 1:
                 term = word_term(atom[first:last], language)
-                yield Piece(term, position + offset, start + first, start + last)
+                yield term, position + offset, start + first, start + last
         position += max(1, len(humps))
 
 
@@ -88,10 +83,10 @@ def _humps(word: str) -> list[tuple[int, int]]:
     return humps if len(humps) > 1 else []
 
 
-def _characters(run: str) -> tuple[str, list[tuple[int, int]]]:
-    """The levelled characters of a run, each with the span it came from."""
+def _characters(run: str) -> tuple[str, list[tuple[int, int]] | None]:
+    """The levelled characters of a run, each with the span it came from; None where nothing moved."""
     if unicodedata.is_normalized("NFKC", run):
-        return run.translate(SIMPLIFIED), [(index, index + 1) for index in range(len(run))]
+        return run.translate(SIMPLIFIED), None
     text: list[str] = []
     spans: list[tuple[int, int]] = []
     for found in _CLUSTER.finditer(run):
@@ -101,25 +96,28 @@ def _characters(run: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(text), spans
 
 
-def _grams(text: str, size: int) -> Iterator[tuple[int, int]]:
+def _grams(text: str, size: int) -> Iterable[tuple[int, int]]:
     """All sequences of `size` characters; a shorter text is one."""
     if len(text) <= size:
-        yield 0, len(text)
-        return
-    for first in range(len(text) - size + 1):
-        yield first, first + size
+        return ((0, len(text)),)
+    return zip(range(len(text)), range(size, len(text) + 1), strict=False)
 
 
 def _chinese_words(text: str) -> Iterator[tuple[int, int]]:
     for run in _HAN.finditer(text):
+        begin = run.start()
         for _, first, last in rjieba.tokenize(run.group(), mode="search"):
-            yield run.start() + first, run.start() + last
+            yield begin + first, begin + last
 
 
-def _pieces(text: str, spans: list[tuple[int, int]], places: set[tuple[int, int]]) -> list[Piece]:
+def _pieces(
+    text: str, spans: list[tuple[int, int]] | None, places: set[tuple[int, int]]
+) -> list[Piece]:
+    ordered = sorted(places)
+    if spans is None:
+        return [(text[first:last], first, first, last) for first, last in ordered]
     return [
-        Piece(text[first:last], first, spans[first][0], spans[last - 1][1])
-        for first, last in sorted(places)
+        (text[first:last], first, spans[first][0], spans[last - 1][1]) for first, last in ordered
     ]
 
 
@@ -132,13 +130,13 @@ def east_asian_pieces(run: str, language: str) -> list[Piece]:
     return _pieces(text, spans, places)
 
 
-def hangul_pieces(run: str, language: str) -> list[Piece]:  # noqa: ARG001
+def hangul_pieces(run: str, language: str) -> list[Piece]:
     """The word as written, particles and all, and its syllable pairs."""
     text, spans = _characters(run)
     return _pieces(text, spans, {*_grams(text, 2), (0, min(len(text), 100))})
 
 
-def no_blanks_pieces(run: str, language: str) -> list[Piece]:  # noqa: ARG001
+def no_blanks_pieces(run: str, language: str) -> list[Piece]:
     """Character triples of Thai, Lao, Khmer and Burmese."""
     text, spans = _characters(run)
     return _pieces(text, spans, set(_grams(text, 3)))

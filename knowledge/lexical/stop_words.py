@@ -127,7 +127,8 @@ def _plain(word: str) -> str:
 
 
 STOP_WORDS = {
-    language: frozenset(_plain(word) for word in words.split()) for language, words in _LISTS.items()
+    language: frozenset(_plain(word) for word in words.split())
+    for language, words in _LISTS.items()
 }
 
 
