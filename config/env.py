@@ -73,6 +73,17 @@ def declared_variables() -> tuple[Variable, ...]:
     return tuple(_declared.values())
 
 
+def settings_table() -> str:
+    """The Markdown table of docs/operations.md."""
+    rows = [f"| `{v.name}` | {_shown(v.default)} | {v.help} |" for v in _declared.values()]
+    return "\n".join(["| variable | default | meaning |", "| --- | --- | --- |", *rows])
+
+
+def _shown(default: str) -> str:
+    home = str(Path(__file__).resolve().parent.parent)
+    return f"`{default.replace(home + os.sep, '')}`" if default else ""
+
+
 def child_environment(**extra: str) -> dict[str, str]:
     """The environment for a child process of ours."""
     return {**os.environ, **extra}  # noqa: TID251 - the one place

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import http.client
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ from django.db import connections
 
 from config.embedded.lease import running_servers
 from config.env import child_environment
+from config.readiness import answers
 from config.supervisor import Program, Supervisor
 from search.services.first_run import FirstRun, ensure_first_run
 
@@ -144,7 +144,7 @@ def _programs() -> list[Program]:
 
 def _announce(supervisor: Supervisor, made: FirstRun | None) -> None:
     """Say when the web server answers, and once what the first run made."""
-    while not _is_ready():
+    while not answers("/readyz"):
         if supervisor.is_stopping():
             return
         time.sleep(_READY_EVERY_S)
@@ -160,19 +160,3 @@ def _first_run_lines(made: FirstRun) -> Iterator[str]:
     yield f"  API key   {made.api_key}"
     yield f"  tenant    {made.tenant}, with the knowledge base “{made.knowledge_base}”"
     yield f"  kept in   {settings.GROUNDWORK_DATA.first_run}"
-
-
-def _is_ready() -> bool:
-    host = settings.GROUNDWORK_BIND
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    name = next(
-        (known.lstrip(".") for known in settings.ALLOWED_HOSTS if known != "*"), "localhost"
-    )
-    connection = http.client.HTTPConnection(host, settings.GROUNDWORK_PORT, timeout=10)
-    try:
-        connection.request("GET", "/readyz", headers={"Host": name})
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
