@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-from accounts.models import ApiKey, Membership, Role, Scope
-from config.errors import ForbiddenError
+from django.db.models import QuerySet
+
+from accounts.models import ApiKey, AuditEvent, Membership, Role, Scope, Tenant
+from config.errors import ForbiddenError, NotFoundError
 
 PUBLIC = "public"
 
@@ -52,7 +54,9 @@ class Actor:
         """Raise `ForbiddenError` naming what is missing."""
         if not self.may(action):
             what = "scope" if self.api_key_id else "role"
-            raise ForbiddenError(f"This needs the right “{action}”, which your {what} does not give.")
+            raise ForbiddenError(
+                f"This needs the right “{action}”, which your {what} does not give."
+            )
 
     @property
     def sees_every_document(self) -> bool:
@@ -97,3 +101,45 @@ def operator_actor(tenant_id: UUID) -> Actor:
         may_assert_principals=True,
         is_owner=True,
     )
+
+
+def visible_api_keys(actor: Actor) -> QuerySet[ApiKey]:
+    """The keys of the tenant, revoked ones too."""
+    actor.require(Action.ADMIN)
+    keys: QuerySet[ApiKey] = ApiKey.objects.all()
+    return keys
+
+
+def visible_memberships(actor: Actor) -> QuerySet[Membership]:
+    """The members of the tenant."""
+    actor.require(Action.ADMIN)
+    memberships: QuerySet[Membership] = Membership.objects.select_related("user")
+    return memberships
+
+
+def visible_audit_events(actor: Actor) -> QuerySet[AuditEvent]:
+    """What happened in the tenant."""
+    actor.require(Action.ADMIN)
+    events: QuerySet[AuditEvent] = AuditEvent.objects.all()
+    return events
+
+
+def access_api_key(actor: Actor, pk: UUID) -> ApiKey:
+    """A key by id."""
+    key = visible_api_keys(actor).filter(id=pk).first()
+    if key is None:
+        raise NotFoundError
+    return key
+
+
+def access_membership(actor: Actor, pk: UUID) -> Membership:
+    """A membership by id."""
+    membership = visible_memberships(actor).filter(id=pk).first()
+    if membership is None:
+        raise NotFoundError
+    return membership
+
+
+def get_tenant(actor: Actor) -> Tenant:
+    """The tenant the actor belongs to."""
+    return Tenant.objects.get(id=actor.tenant_id)

@@ -99,10 +99,9 @@ class TenantModel(models.Model):
         related_name="+",
     )
 
+    # For authentication and the operator, who stand outside every tenant.
+    unscoped = models.Manager()
     objects = TenantManager()
-    unscoped = (
-        models.Manager()
-    )  # for authentication and the operator, who stand outside every tenant
 
     class Meta:
         abstract = True
@@ -142,8 +141,10 @@ def tenant_table(table: str, references: Mapping[str, str] | None = None) -> Run
     ]
     for column, parent in (references or {}).items():
         forward += [
-            f"ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_fk FOREIGN KEY (tenant_id, {column}) "
-            f"REFERENCES {parent} (tenant_id, id) ON DELETE CASCADE",
+            (
+                f"ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_fk FOREIGN KEY "
+                f"(tenant_id, {column}) REFERENCES {parent} (tenant_id, id) ON DELETE CASCADE"
+            ),
             f"CREATE INDEX {table}_{column}_ix ON {table} (tenant_id, {column})",
         ]
     backward = [

@@ -1,9 +1,13 @@
 """Tenants and people are global; everything else here belongs to a tenant."""
 
-from accounts.models.audit_event import AuditEvent
-from accounts.models.membership import Invitation, Membership, Role
 from accounts.models.api_key import ApiKey, Scope
+from accounts.models.audit_event import AuditEvent
+from accounts.models.idempotency_record import IdempotencyRecord
+from accounts.models.membership import Invitation, Membership, Role
 from accounts.models.tenant import Tenant
 from accounts.models.user import User
 
-__all__ = ["ApiKey", "AuditEvent", "Invitation", "Membership", "Role", "Scope", "Tenant", "User"]
+__all__ = [
+    "ApiKey", "AuditEvent", "IdempotencyRecord", "Invitation", "Membership", "Role", "Scope", "Tenant",
+    "User",
+]  # fmt: skip

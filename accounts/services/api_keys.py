@@ -20,7 +20,7 @@ _USE_RECORDED_EVERY = timedelta(minutes=1)
 _PREFIX_BYTES = 6
 
 
-def issue_key(  # noqa: PLR0913 - one argument a field of the key
+def issue_key(
     *,
     actor: Actor,
     name: str,
@@ -43,7 +43,9 @@ def issue_key(  # noqa: PLR0913 - one argument a field of the key
         expires_at=expires_at,
         created_by=actor.label[:254],
     )
-    record_event(actor, "api_key.issued", target=str(key), target_id=key.id, detail={"scopes": key.scopes})
+    record_event(
+        actor, "api_key.issued", target=str(key), target_id=key.id, detail={"scopes": key.scopes}
+    )
     return key, f"gw_{prefix}_{secret}"
 
 
@@ -77,7 +79,10 @@ def _validate(name: str, scopes: Sequence[str], expires_at: datetime | None) -> 
     unknown = sorted(set(scopes) - set(Scope.values))
     if not scopes or unknown:
         errors.append(
-            FieldError("scopes", f"Choose among {', '.join(Scope.values)}; not {', '.join(unknown) or 'none'}.")
+            FieldError(
+                "scopes",
+                f"Choose among {', '.join(Scope.values)}; not {', '.join(unknown) or 'none'}.",
+            )
         )
     if expires_at is not None and expires_at <= timezone.now():
         errors.append(FieldError("expires_at", "This time has passed."))

@@ -33,7 +33,9 @@ def invite(*, actor: Actor, email: str, role: str, tenant_name: str) -> Invitati
         accepted_at=None,
         defaults={"role": role, "token_hash": _digest(token), "expires_at": invitation_expiry()},
     )
-    record_event(actor, "member.invited", target=email, target_id=invitation.id, detail={"role": role})
+    record_event(
+        actor, "member.invited", target=email, target_id=invitation.id, detail={"role": role}
+    )
     link = settings.GROUNDWORK_URL + reverse("accept_invitation", args=[token])
     message = (
         f"{actor.label} invites you to {tenant_name} on Groundwork.\n\n"
