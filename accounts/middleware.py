@@ -17,7 +17,7 @@ from accounts.request import SESSION_TENANT, find_actor, find_membership
 from accounts.services.audit import record_denial
 from accounts.services.tenants import memberships_of
 from accounts.tenancy import tenant_scope
-from config.errors import AppError, ForbiddenError, NotFoundError
+from config.errors import AppError, ForbiddenError, InvalidInputError, NotFoundError
 
 _WITHOUT_TENANT = ("admin:login", "admin:logout", "admin:jsi18n")
 
@@ -58,7 +58,8 @@ class TenantMiddleware:
             raise PermissionDenied(error.message) from error
         if isinstance(error, NotFoundError):
             raise Http404(error.message) from error
-        messages.error(request, error.message)
+        faults = error.errors if isinstance(error, InvalidInputError) else ()
+        messages.error(request, " ".join([error.message, *(fault.message for fault in faults)]))
         request.rolls_back = True  # type: ignore[attr-defined]
         return HttpResponseRedirect(
             request.get_full_path() if request.method == "POST" else self._admin

@@ -110,9 +110,10 @@ class TenantModel(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Takes the scope's tenant on creation and refuses another one ever after."""
-        if self.tenant_id is None:
+        present: UUID | None = self.tenant_id
+        if present is None:
             self.tenant_id = current_tenant_id()
-        elif self.tenant_id != current_tenant_id():
+        elif present != current_tenant_id():
             raise TenantScopeError("A row cannot be written from another tenant's scope.")
         super().save(*args, **kwargs)
 
@@ -158,4 +159,4 @@ def tenant_table(table: str, references: Mapping[str, str] | None = None) -> Run
         f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey",
         f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY (id)",
     ]
-    return RunSQL(forward, backward)
+    return RunSQL(tuple(forward), tuple(backward))

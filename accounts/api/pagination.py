@@ -8,6 +8,6 @@ from rest_framework.pagination import CursorPagination
 class CreatedCursorPagination(CursorPagination):
     """Newest first; `limit` sets the size of a page. The id decides between rows of one moment."""
 
-    ordering = ("-created_at", "-id")
+    ordering: tuple[str, ...] = ("-created_at", "-id")
     page_size_query_param = "limit"
     max_page_size = 200

@@ -112,8 +112,8 @@ def _from_rest_framework(exc: exceptions.APIException) -> JsonResponse:
     headers = {}
     if auth_header := getattr(exc, "auth_header", None):
         headers["WWW-Authenticate"] = auth_header
-    if isinstance(exc, exceptions.Throttled) and exc.wait is not None:
-        headers["Retry-After"] = str(max(1, round(exc.wait)))
+    if wait_s := getattr(exc, "wait", None):  # of Throttled
+        headers["Retry-After"] = str(max(1, round(wait_s)))
     if isinstance(exc, exceptions.NotFound):
         return from_app_error(NotFoundError(str(exc.detail)))
     codes = exc.get_codes()

@@ -46,7 +46,7 @@ class ApiKeyViewSet(TenantViewSet):
 
     def list(self, request: Request) -> Response:
         """List, newest first, without secrets."""
-        return self.paginate(visible_api_keys(request.auth), ApiKeySerializer)
+        return self.paginate(visible_api_keys(self.actor), ApiKeySerializer)
 
     @extend_schema(request=NewApiKeySerializer, responses={201: IssuedKeySerializer})
     def create(self, request: Request) -> Response:
@@ -55,7 +55,7 @@ class ApiKeyViewSet(TenantViewSet):
         body.is_valid(raise_exception=True)
         values = body.validated_data
         key, text = issue_key(
-            actor=request.auth,
+            actor=self.actor,
             name=values["name"],
             scopes=values["scopes"],
             knowledge_base_ids=values.get("knowledge_bases"),
@@ -69,7 +69,7 @@ class ApiKeyViewSet(TenantViewSet):
 
     def destroy(self, request: Request, pk: UUID) -> Response:
         """Revoke at once."""
-        revoke_key(actor=request.auth, key=access_api_key(request.auth, pk))
+        revoke_key(actor=self.actor, key=access_api_key(self.actor, pk))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -81,29 +81,29 @@ class MemberViewSet(TenantViewSet):
 
     def list(self, request: Request) -> Response:
         """List, newest first."""
-        return self.paginate(visible_memberships(request.auth), MemberSerializer)
+        return self.paginate(visible_memberships(self.actor), MemberSerializer)
 
     @extend_schema(request=NewInvitationSerializer, responses={201: InvitationSerializer})
     def create(self, request: Request) -> Response:
         """Invite by mail."""
         body = NewInvitationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        tenant = get_tenant(request.auth)
-        invitation = invite(actor=request.auth, tenant_name=tenant.name, **body.validated_data)
+        tenant = get_tenant(self.actor)
+        invitation = invite(actor=self.actor, tenant_name=tenant.name, **body.validated_data)
         return Response(InvitationSerializer(invitation).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=RoleSerializer, responses=MemberSerializer)
     def partial_update(self, request: Request, pk: UUID) -> Response:
         """Give another role."""
-        membership = access_membership(request.auth, pk)
+        membership = access_membership(self.actor, pk)
         body = RoleSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        change_role(actor=request.auth, membership=membership, role=body.validated_data["role"])
+        change_role(actor=self.actor, membership=membership, role=body.validated_data["role"])
         return Response(MemberSerializer(membership).data)
 
     def destroy(self, request: Request, pk: UUID) -> Response:
         """End the membership; the person's account remains."""
-        remove_member(actor=request.auth, membership=access_membership(request.auth, pk))
+        remove_member(actor=self.actor, membership=access_membership(self.actor, pk))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -118,7 +118,7 @@ class AuditEventViewSet(TenantViewSet):
         """List, newest first; `denied` narrows it."""
         wanted = AuditFilterSerializer(data=request.query_params)
         wanted.is_valid(raise_exception=True)
-        events = visible_audit_events(request.auth)
+        events = visible_audit_events(self.actor)
         if wanted.validated_data["denied"] is not None:
             events = events.filter(denied=wanted.validated_data["denied"])
         return self.paginate(events, AuditEventSerializer)

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
-class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """A bearer token."""
 
     target_class = "accounts.api.authentication.ApiKeyAuthentication"
@@ -19,7 +19,7 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]
         return {"type": "http", "scheme": "bearer", "bearerFormat": "gw_…"}
 
 
-class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The browser's session cookie."""
 
     target_class = "accounts.api.authentication.SessionAuthentication"

@@ -108,7 +108,7 @@ class MeSerializer(serializers.Serializer[Any]):
     """Who calls and what they may."""
 
     tenant = TenantRefSerializer()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # named like Field's own
     actions = serializers.ListField(
         child=serializers.ChoiceField([action.value for action in Action])
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,13 +36,12 @@ class TenantScopeMixin(APIView):
     )
     shows_secret: ClassVar[bool] = False  # True: the answer of a POST is never kept for a retry
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
-    pagination_class: type[CreatedCursorPagination] = CreatedCursorPagination
+    pagination_class: Any = CreatedCursorPagination
 
     @property
     def actor(self) -> Actor:
         """Who calls. Known once permissions have been checked."""
-        actor: Actor = self.request.auth
-        return actor
+        return cast(Actor, self.request.auth)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer; the transaction ends with the answer made, before it is sent."""
@@ -70,7 +69,7 @@ class TenantScopeMixin(APIView):
         return super().handle_exception(exc)
 
     def finalize_response(
-        self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
         """Keep the answer of an idempotent write in the transaction of the write."""
         final = super().finalize_response(request, response, *args, **kwargs)
@@ -86,7 +85,7 @@ class TenantScopeMixin(APIView):
         ordering: Sequence[str] = CreatedCursorPagination.ordering,
     ) -> Response:
         """One page of the rows. The last of `ordering` must be unique."""
-        paginator = self.pagination_class()
+        paginator: CreatedCursorPagination = self.pagination_class()
         paginator.ordering = tuple(ordering)
         page = paginator.paginate_queryset(rows, self.request, view=self)
         context = {"request": self.request, "view": self}

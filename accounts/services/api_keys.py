@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.access import Action, Actor
 from accounts.models import ApiKey, Scope
 from accounts.services.audit import record_event
-from config.errors import FieldError, InvalidInputError
+from config.errors import FieldError, ForbiddenError, InvalidInputError
 
 _USE_RECORDED_EVERY = timedelta(minutes=1)
 _PREFIX_BYTES = 6
@@ -32,6 +32,7 @@ def issue_key(
     """A new key and its full text, `gw_<prefix>_<secret>`, which nobody can read again."""
     actor.require(Action.ADMIN)
     _validate(name, scopes, expires_at)
+    _require_no_more(actor, scopes, knowledge_base_ids)
     prefix, secret = secrets.token_hex(_PREFIX_BYTES), secrets.token_urlsafe(32)
     key = ApiKey.objects.create(
         name=name.strip(),
@@ -88,6 +89,17 @@ def _validate(name: str, scopes: Sequence[str], expires_at: datetime | None) -> 
         errors.append(FieldError("expires_at", "This time has passed."))
     if errors:
         raise InvalidInputError("The key cannot be issued.", errors)
+
+
+def _require_no_more(actor: Actor, scopes: Sequence[str], bases: Sequence[UUID] | None) -> None:
+    """A key must not issue one that sees or may do more than itself."""
+    bound = actor.knowledge_base_ids
+    if bound is not None and (bases is None or not bound.issuperset(bases)):
+        raise ForbiddenError(
+            "This key is limited to some knowledge bases, and so are those it issues."
+        )
+    if Scope.PRINCIPALS in scopes and not actor.may_assert_principals:
+        raise ForbiddenError("Only those who may name principals can issue keys that do.")
 
 
 def _record_use(key: ApiKey) -> None:

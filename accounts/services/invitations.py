@@ -28,6 +28,7 @@ def invite(*, actor: Actor, email: str, role: str, tenant_name: str) -> Invitati
     if Membership.objects.filter(user__email=email).exists():
         raise ConflictError(f"{email} is a member already.")
     token = secrets.token_urlsafe(32)
+    invitation: Invitation
     invitation, _ = Invitation.objects.update_or_create(
         email=email,
         accepted_at=None,
@@ -45,6 +46,14 @@ def invite(*, actor: Actor, email: str, role: str, tenant_name: str) -> Invitati
         lambda: send_mail(f"Join {tenant_name} on Groundwork", message, None, [email])
     )
     return invitation
+
+
+def withdraw_invitation(*, actor: Actor, invitation: Invitation) -> None:
+    """Make the link useless."""
+    actor.require(Action.ADMIN)
+    email, row_id = invitation.email, invitation.id
+    invitation.delete()
+    record_event(actor, "member.invitation_withdrawn", target=email, target_id=row_id)
 
 
 def find_invitation(token: str) -> Invitation:
@@ -67,6 +76,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> Membership:
         )
         if not claimed:
             raise ConflictError("This invitation has been used.")
+        membership: Membership
         membership, _ = Membership.objects.get_or_create(
             user=user, defaults={"role": invitation.role}
         )
