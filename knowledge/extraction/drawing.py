@@ -55,7 +55,7 @@ def _chart_text(chart: etree._Element) -> str:
         categories = _points(series, "cat") or _points(series, "xVal")
         values = _points(series, "val") or _points(series, "yVal")
         pairs = [
-            f"{categories[index]} = {value}" if categories.get(index) else value
+            f"{categories[index]} = {_shown(value)}" if categories.get(index) else _shown(value)
             for index, value in values.items()
         ] or list(categories.values())
         lines.append(f"{name}: {'; '.join(pairs)}" if name else "; ".join(pairs))
@@ -78,6 +78,14 @@ def _points(series: etree._Element, name: str) -> dict[str, str]:
     # A name may be given as a literal instead of a reference with its cache.
     literal = "".join(node.text or "" for node in side.iter(f"{_C}v")).strip()
     return points or ({"": literal} if literal else {})
+
+
+def _shown(value: str) -> str:
+    """A cached number without the noise of its binary form: 4.2999999999999998 is 4.3."""
+    try:
+        return f"{float(value):.12g}"
+    except ValueError:
+        return value
 
 
 def _diagram_text(data: etree._Element) -> str:
