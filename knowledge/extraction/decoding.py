@@ -55,8 +55,9 @@ def decode(data: bytes, filename: str, *, declared: str | None = None) -> Decode
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _lenient(data[len(mark) :], encoding)
-    if b"\x00" in data[:_SAMPLE_BYTES]:
-        wide = _wide_encoding(data[:_SAMPLE_BYTES])
+    sample = data[:_SAMPLE_BYTES]
+    if b"\x00" in sample and not _has_stray_zeros(sample):
+        wide = _wide_encoding(sample)
         if wide:
             return _lenient(data, wide)
     codec = _codec_name(declared)
@@ -134,6 +135,17 @@ def _codec_name(declared: str | None) -> str | None:
     return (
         None if name.startswith(("utf_16", "utf_32", "zlib", "rot", "idna", "punycode")) else name
     )
+
+
+def _has_stray_zeros(sample: bytes) -> bool:
+    """Whether the zero bytes are litter in text of single bytes, as in logs cut by a crash."""
+    if sample.count(0) > len(sample) // 4:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _wide_encoding(sample: bytes) -> str | None:

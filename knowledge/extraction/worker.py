@@ -37,8 +37,10 @@ def extract_source(source: Source, limits: Limits) -> Extracted:
         )
     try:
         return _extract(source, limits)
-    except ExtractionError:
-        raise
+    except ExtractionError as error:
+        if source.filename in error.message:
+            raise
+        raise ExtractionError(error.fault, f"{source.filename}: {error.message}") from error
     except (MemoryError, RecursionError) as error:
         raise _too_large(source.filename) from error
     except Exception as error:

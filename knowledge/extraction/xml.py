@@ -95,7 +95,7 @@ def _parse(text: str) -> Element:
         huge_tree=False,  # libxml2 keeps its own bounds against expansion and depth
     )
     # The declaration speaks of the bytes, which are decoded by now.
-    body = _PROLOG.sub("", clean(text)).strip()
+    body = _PROLOG.sub(lambda match: "\n" * match[0].count("\n"), clean(text)).rstrip()
     return etree.fromstring(_name_entities(body).encode(), parser)
 
 

@@ -99,10 +99,10 @@ class XmlWalker:
             return
         if name in _TABLES and any(local_name(row) in _ROWS for row in node.iterdescendants()):
             self._table(node)
+        elif _is_leaf(node):
+            self._builder.paragraph(self._leaf(node, record=False), line=node.sourceline)
         elif _is_mixed(node):
             self._prose(node, level)
-        elif not len(node):
-            self._builder.paragraph(self._leaf(node, record=False), line=node.sourceline)
         elif all(_is_leaf(child) for child in node):
             self._record(node)
         else:
@@ -134,7 +134,7 @@ class XmlWalker:
 
     def _prose(self, node: Element, level: int) -> None:
         """Text with elements in it: on one paragraph, unless the elements have parts themselves."""
-        if not any(len(child) and not _is_mixed(child) for child in node):
+        if not any(not _is_leaf(child) and not _is_mixed(child) for child in node):
             self._builder.paragraph(own_text(node), line=node.sourceline)
             return
         self._builder.paragraph(node.text or "", line=node.sourceline)
@@ -219,7 +219,7 @@ def _is_leaf(node: Element) -> bool:
 def _is_mixed(node: Element) -> bool:
     """Whether text and elements stand side by side."""
     texts = [node.text, *(child.tail for child in node)]
-    return len(node) > 0 and any(text and text.strip() for text in texts)
+    return not _is_leaf(node) and any(text and text.strip() for text in texts)
 
 
 def _attributes(node: Element) -> str:

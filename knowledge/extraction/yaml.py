@@ -94,7 +94,6 @@ class _Reader:
         self.flattener = Flattener(builder, limits)
         self._builder = builder
         self._limits = limits
-        self._values = 0
         self._verbatim: set[str] = set()
         self._comments = [
             _Comment(number, match[1].strip())
@@ -104,15 +103,21 @@ class _Reader:
 
     def read(self, node: Node) -> str:
         """Adds one document; gives its title."""
+        if _unfolded_size(node, {}, 0, self._limits) > _MAX_VALUES:
+            raise ExtractionError(
+                Fault.TOO_LARGE,
+                f"The aliases of the file unfold to more than {_MAX_VALUES:,} values. "
+                "Write out the parts that matter and upload that.",
+            )
         if isinstance(node, MappingNode) and not _has_merge(node):
             title = ""
             for key, value in node.value:
                 name, part = self._key(key, 0), self._build(value, 0)
-                self._add({name: part}, key.start_mark.line + 1, value.end_mark.line + 1)
+                self._add({name: part}, key.start_mark.line + 1, _last_line(value))
                 if name in _TITLES and isinstance(part, str):
                     title = title or part
             return title
-        self._add(self._build(node, 0), node.start_mark.line + 1, node.end_mark.line + 1)
+        self._add(self._build(node, 0), node.start_mark.line + 1, _last_line(node))
         return ""
 
     def finish(self) -> None:
@@ -133,15 +138,8 @@ class _Reader:
             self._builder.paragraph("\n".join(texts), line=due[0].line)
 
     def _build(self, node: Node, depth: int) -> Value:
-        self._values += 1
         if depth > self._limits.max_depth:
             raise too_deep(self._limits)
-        if self._values > _MAX_VALUES:
-            raise ExtractionError(
-                Fault.TOO_LARGE,
-                f"The aliases of the file unfold to more than {_MAX_VALUES:,} values. "
-                "Write out the parts that matter and upload that.",
-            )
         if isinstance(node, MappingNode):
             return dict(self._iter_fields(node, depth + 1))
         if isinstance(node, SequenceNode):
@@ -168,6 +166,31 @@ class _Reader:
 
     def _key(self, node: Node, depth: int) -> str:
         return str(node.value) if isinstance(node, ScalarNode) else str(self._build(node, depth))
+
+
+def _children(node: Node) -> list[Node]:
+    if isinstance(node, MappingNode):
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, SequenceNode) else []
+
+
+def _unfolded_size(node: Node, known: dict[int, int], depth: int, limits: Limits) -> int:
+    """How many values there are with every alias written out, found without doing so."""
+    if depth > limits.max_depth:
+        raise too_deep(limits)  # an alias within its own anchor ends here too
+    if id(node) not in known:
+        parts = (_unfolded_size(part, known, depth + 1, limits) for part in _children(node))
+        known[id(node)] = 1 + sum(parts)
+    return known[id(node)]
+
+
+def _last_line(node: Node) -> int:
+    """The line where the last scalar ends; the end mark lies behind the comments that follow."""
+    while children := _children(node):
+        node = children[-1]
+    if isinstance(node, ScalarNode) and node.style in {"|", ">"}:
+        return int(node.start_mark.line) + 1 + str(node.value).count("\n")
+    return int(node.end_mark.line) + 1
 
 
 def _has_merge(node: MappingNode) -> bool:
