@@ -1,0 +1,1 @@
+"""Measurements of quality and speed. They print a table and write `benchmarks/results/*.json`."""
