@@ -17,7 +17,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/.installed  ## run everything on this machine; Ctrl-C stops it, data stays
-	@exec $(RUN) manage.py up
+	@exec $(RUN) -W ignore manage.py up
 
 test: lint  ## lint, types and the whole test suite
 	$(RUN) -m pytest -n 2

@@ -55,7 +55,8 @@ class Command(BaseCommand):
             database=settings.EMBEDDED_DATABASE,
             broker=settings.EMBEDDED_BROKER,
         ):
-            call_command("migrate", interactive=False, verbosity=1)
+            self.stdout.write("Migrating the database …")
+            call_command("migrate", interactive=False, verbosity=0)
             made = ensure_first_run()
             connections.close_all()
             supervisor = Supervisor(_programs())
@@ -105,7 +106,9 @@ def _prepare_models() -> None:
         "build",
         str(settings.GROUNDWORK_MODEL_CACHE),
     ]
-    done = subprocess.run(command, check=False, cwd=settings.BASE_DIR)  # noqa: S603 - our own module
+    done = subprocess.run(  # noqa: S603 - our own module
+        command, check=False, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL
+    )
     if done.returncode:
         raise CommandError("The embedding model could not be prepared; see the lines above.")
 
@@ -114,6 +117,7 @@ def _programs() -> list[Program]:
     threads = str(settings.GROUNDWORK_EMBED_THREADS)
     environment = child_environment(
         PYTHONUNBUFFERED="1",
+        PYTHONWARNINGS="ignore",  # for developers, who see them in the tests
         OMP_NUM_THREADS=threads,
         OPENBLAS_NUM_THREADS=threads,
         MKL_NUM_THREADS=threads,
