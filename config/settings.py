@@ -25,7 +25,9 @@ PROFILE = env_str(
     help="`production` or `development`. Development allows plain HTTP on this machine, makes its own secret key and prints mail to the log.",
 )
 if PROFILE not in {"production", "development"}:
-    raise ImproperlyConfigured(f"GROUNDWORK_PROFILE must be production or development, not {PROFILE!r}")
+    raise ImproperlyConfigured(
+        f"GROUNDWORK_PROFILE must be production or development, not {PROFILE!r}"
+    )
 DEVELOPMENT = PROFILE == "development"
 DEBUG = env_bool("DEBUG", default=False, help="Django's debug pages. Never in production.")
 
@@ -52,7 +54,9 @@ if not SECRET_KEY:
 
 GROUNDWORK_PORT = env_int("GROUNDWORK_PORT", 8000, help="Port of the web server.", minimum=1)
 GROUNDWORK_BIND = env_str(
-    "GROUNDWORK_BIND", "127.0.0.1", help="Address the web server listens on; 0.0.0.0 in a container."
+    "GROUNDWORK_BIND",
+    "127.0.0.1",
+    help="Address the web server listens on; 0.0.0.0 in a container.",
 )
 GROUNDWORK_URL = env_str(
     "GROUNDWORK_URL",
@@ -72,7 +76,8 @@ DATABASE_URL = env_str(
     help="postgresql://user:password@host:5432/name of an outside PostgreSQL 15+ with pgvector 0.7+. Empty: the embedded server.",
 )
 REDIS_URL = env_str(
-    "REDIS_URL", help="redis://host:6379/0 of an outside Valkey or Redis. Empty: the embedded server."
+    "REDIS_URL",
+    help="redis://host:6379/0 of an outside Valkey or Redis. Empty: the embedded server.",
 )
 EMBEDDED_DATABASE = not DATABASE_URL
 EMBEDDED_BROKER = not REDIS_URL
@@ -116,6 +121,7 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING below holds for workers too
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 6 * 3600}
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
@@ -266,7 +272,9 @@ STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = DEVELOPMENT
-S3_BUCKET = env_str("S3_BUCKET", help="Bucket for originals. Empty: the folder `originals` in GROUNDWORK_DATA.")
+S3_BUCKET = env_str(
+    "S3_BUCKET", help="Bucket for originals. Empty: the folder `originals` in GROUNDWORK_DATA."
+)
 S3_ENDPOINT_URL = env_str("S3_ENDPOINT_URL", help="Endpoint of an S3-compatible store.")
 S3_ACCESS_KEY = env_str("S3_ACCESS_KEY", help="Access key of the bucket.")
 S3_SECRET_KEY = env_str("S3_SECRET_KEY", help="Secret key of the bucket.")
@@ -294,9 +302,11 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-MAX_UPLOAD_BYTES = env_int(
-    "MAX_UPLOAD_MB", 200, help="Largest file accepted, in megabytes.", minimum=1
-) * 1024 * 1024
+MAX_UPLOAD_BYTES = (
+    env_int("MAX_UPLOAD_MB", 200, help="Largest file accepted, in megabytes.", minimum=1)
+    * 1024
+    * 1024
+)
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
@@ -304,10 +314,14 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 # --- models ------------------------------------------------------------------------------------
 GROUNDWORK_MODEL_CACHE = GROUNDWORK_DATA.models
 GROUNDWORK_EMBED_THREADS = env_int(
-    "GROUNDWORK_EMBED_THREADS", 1, help="Threads of the local embedder in each worker process.", minimum=1
+    "GROUNDWORK_EMBED_THREADS",
+    1,
+    help="Threads of the local embedder in each worker process.",
+    minimum=1,
 )
 GROUNDWORK_EMBED_BASE_URL = env_str(
-    "GROUNDWORK_EMBED_BASE_URL", help="Base URL of an OpenAI-compatible embedding endpoint, e.g. https://host/v1."
+    "GROUNDWORK_EMBED_BASE_URL",
+    help="Base URL of an OpenAI-compatible embedding endpoint, e.g. https://host/v1.",
 )
 GROUNDWORK_EMBED_API_KEY = env_str("GROUNDWORK_EMBED_API_KEY", help="Key of that endpoint.")
 GROUNDWORK_EMBED_MODEL = env_str(
@@ -367,26 +381,66 @@ UNFOLD = {
             {
                 "title": "Knowledge",
                 "items": [
-                    {"title": "Knowledge bases", "icon": "library_books", "link": reverse_lazy("admin:knowledge_knowledgebase_changelist")},
-                    {"title": "Documents", "icon": "description", "link": reverse_lazy("admin:knowledge_document_changelist")},
-                    {"title": "Upload", "icon": "upload_file", "link": reverse_lazy("admin:knowledge_document_upload")},
-                    {"title": "Chunks", "icon": "segment", "link": reverse_lazy("admin:knowledge_chunk_changelist")},
+                    {
+                        "title": "Knowledge bases",
+                        "icon": "library_books",
+                        "link": reverse_lazy("admin:knowledge_knowledgebase_changelist"),
+                    },
+                    {
+                        "title": "Documents",
+                        "icon": "description",
+                        "link": reverse_lazy("admin:knowledge_document_changelist"),
+                    },
+                    {
+                        "title": "Upload",
+                        "icon": "upload_file",
+                        "link": reverse_lazy("admin:knowledge_document_upload"),
+                    },
+                    {
+                        "title": "Chunks",
+                        "icon": "segment",
+                        "link": reverse_lazy("admin:knowledge_chunk_changelist"),
+                    },
                 ],
             },
             {
                 "title": "Search",
                 "items": [
-                    {"title": "Search test", "icon": "search", "link": reverse_lazy("admin:search_test")},
-                    {"title": "Search history", "icon": "history", "link": reverse_lazy("admin:search_searchquery_changelist")},
+                    {
+                        "title": "Search test",
+                        "icon": "search",
+                        "link": reverse_lazy("admin:search_test"),
+                    },
+                    {
+                        "title": "Search history",
+                        "icon": "history",
+                        "link": reverse_lazy("admin:search_searchquery_changelist"),
+                    },
                 ],
             },
             {
                 "title": "Administration",
                 "items": [
-                    {"title": "API keys", "icon": "key", "link": reverse_lazy("admin:accounts_apikey_changelist")},
-                    {"title": "Members", "icon": "group", "link": reverse_lazy("admin:accounts_membership_changelist")},
-                    {"title": "Invitations", "icon": "mail", "link": reverse_lazy("admin:accounts_invitation_changelist")},
-                    {"title": "Audit events", "icon": "fact_check", "link": reverse_lazy("admin:accounts_auditevent_changelist")},
+                    {
+                        "title": "API keys",
+                        "icon": "key",
+                        "link": reverse_lazy("admin:accounts_apikey_changelist"),
+                    },
+                    {
+                        "title": "Members",
+                        "icon": "group",
+                        "link": reverse_lazy("admin:accounts_membership_changelist"),
+                    },
+                    {
+                        "title": "Invitations",
+                        "icon": "mail",
+                        "link": reverse_lazy("admin:accounts_invitation_changelist"),
+                    },
+                    {
+                        "title": "Audit events",
+                        "icon": "fact_check",
+                        "link": reverse_lazy("admin:accounts_auditevent_changelist"),
+                    },
                 ],
             },
         ],
@@ -398,8 +452,12 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO", help="Least level that is logged.")},
+    "root": {
+        "handlers": ["stderr"],
+        "level": env_str("LOG_LEVEL", "INFO", help="Least level that is logged."),
+    },
     "loggers": {
+        "celery.worker.strategy": {"level": "WARNING"},  # each task is logged once, at its end
         "django.server": {"level": "WARNING"},
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
