@@ -13,6 +13,7 @@
   let running = 0;
 
   form.querySelector("[data-without-script]").hidden = true;
+  zone.classList.add("gw-scripted");
 
   function element(tag, className, text) {
     const made = document.createElement(tag);
