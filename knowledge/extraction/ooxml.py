@@ -6,10 +6,11 @@ a wrong or missing content type, and files of which a single part is damaged.
 
 from __future__ import annotations
 
+import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -78,9 +79,7 @@ class Package:
         data = self.read(name)
         if not data:
             return None
-        if _STRICT in data:
-            for strict, transitional in _TRANSITIONAL_OF_STRICT.items():
-                data = data.replace(_STRICT + strict, transitional)
+        data = _transitional(data)
         try:
             return etree.fromstring(data, _parser(recover=False))
         except etree.XMLSyntaxError:
@@ -89,6 +88,25 @@ class Package:
             return etree.fromstring(data, _parser(recover=True))
         except etree.XMLSyntaxError:
             return None
+
+    def iter_xml(self, name: str, tag: str) -> Iterator[etree._Element]:
+        """The elements of one name in a large XML part, one at a time; each is emptied after use."""
+        data = self.read(name)
+        if not data:
+            return
+        stream = io.BytesIO(_transitional(data))
+        elements = etree.iterparse(
+            stream, tag=tag, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
+        )
+        try:
+            for _, element in elements:
+                yield element
+                element.clear()
+                parent = element.getparent()
+                while parent is not None and element.getprevious() is not None:
+                    del parent[0]
+        except etree.XMLSyntaxError:
+            self._note_damage(name)
 
     def main_part(self, *fallbacks: str) -> str:
         """The name of the part that is the document. Raises `ExtractionError` where there is none."""
@@ -160,6 +178,13 @@ class Package:
 
 def _canonical(name: str) -> str:
     return name.replace("\\", "/").lstrip("/").lower()
+
+
+def _transitional(data: bytes) -> bytes:
+    if _STRICT in data:
+        for strict, transitional in _TRANSITIONAL_OF_STRICT.items():
+            data = data.replace(_STRICT + strict, transitional)
+    return data
 
 
 def _parser(*, recover: bool) -> etree.XMLParser:
