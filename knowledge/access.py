@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -9,6 +10,8 @@ from django.db.models import QuerySet
 from accounts.access import Action, Actor
 from config.errors import NotFoundError
 from knowledge.models import Chunk, Document, KnowledgeBase
+
+_Row = TypeVar("_Row", Document, Chunk)
 
 
 def visible_knowledge_bases(actor: Actor) -> QuerySet[KnowledgeBase]:
@@ -44,9 +47,9 @@ def visible_chunks(actor: Actor) -> QuerySet[Chunk]:
 def access_knowledge_base(actor: Actor, reference: str | UUID, action: Action) -> KnowledgeBase:
     """A base by id or slug."""
     actor.require(action)
-    identity = _as_uuid(reference)
-    lookup = {"id": identity} if identity else {"slug": str(reference)}
-    base = visible_knowledge_bases(actor).filter(**lookup).first()
+    bases, identity = visible_knowledge_bases(actor), _as_uuid(reference)
+    named = bases.filter(id=identity) if identity else bases.filter(slug=str(reference))
+    base = named.first()
     if base is None:
         raise NotFoundError
     return base
@@ -55,7 +58,7 @@ def access_knowledge_base(actor: Actor, reference: str | UUID, action: Action) -
 def access_document(actor: Actor, reference: str | UUID, action: Action) -> Document:
     """A document by id."""
     actor.require(action)
-    document = visible_documents(actor).filter(id=_as_uuid(reference)).first()
+    document = _first(visible_documents(actor), reference)
     if document is None:
         raise NotFoundError
     return document
@@ -64,10 +67,15 @@ def access_document(actor: Actor, reference: str | UUID, action: Action) -> Docu
 def access_chunk(actor: Actor, reference: str | UUID, action: Action) -> Chunk:
     """A chunk by id."""
     actor.require(action)
-    chunk = visible_chunks(actor).filter(id=_as_uuid(reference)).first()
+    chunk = _first(visible_chunks(actor), reference)
     if chunk is None:
         raise NotFoundError
     return chunk
+
+
+def _first(rows: QuerySet[_Row], reference: str | UUID) -> _Row | None:
+    identity = _as_uuid(reference)
+    return rows.filter(id=identity).first() if identity else None
 
 
 def _as_uuid(reference: str | UUID) -> UUID | None:

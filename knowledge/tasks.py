@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 _MAX_RETRIES = 8
 
 
-class DocumentTask(Task):  # type: ignore[misc]
+class DocumentTask(Task[Any, None]):
     """A task about one document: an unforeseen error is logged and shown on the document."""
 
     def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
@@ -39,7 +39,9 @@ def process_document_task(tenant_id: str, document_id: str) -> None:
 
 
 @shared_task(base=DocumentTask, name="knowledge.embed_slice", bind=True, max_retries=_MAX_RETRIES)
-def embed_slice_task(self: Task, tenant_id: str, document_id: str, first: int, stop: int) -> None:
+def embed_slice_task(
+    self: Task[Any, None], tenant_id: str, document_id: str, first: int, stop: int
+) -> None:
     """Compute the vectors of some chunks; waits and tries again when the provider is busy."""
     try:
         ingest.embed_slice(UUID(tenant_id), UUID(document_id), first, stop)
@@ -62,8 +64,8 @@ def schedule_slices(tenant_id: UUID, document_id: UUID) -> None:
 def resume_stalled_documents() -> None:
     """Queue again what a crash has lost. Only when the queue is empty: otherwise it is merely waiting."""
     with app.connection_for_read() as connection:
-        queue = connection.default_channel.queue_declare(app.conf.task_default_queue, passive=True)
-    if queue.message_count:
+        waiting = connection.SimpleQueue(app.conf.task_default_queue).qsize()
+    if waiting:
         return
     for tenant_id, document_id, stage in ingest.stalled_documents():
         if stage == "embedding":

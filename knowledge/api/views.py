@@ -64,14 +64,14 @@ class KnowledgeBasesView(TenantAPIView):
     def get(self, request: Request) -> Response:
         """List, newest first."""
         return self.paginate(
-            with_counts(visible_knowledge_bases(request.auth)), KnowledgeBaseSerializer
+            with_counts(visible_knowledge_bases(self.actor)), KnowledgeBaseSerializer
         )
 
     def post(self, request: Request) -> Response:
         """Create."""
         body = KnowledgeBaseSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        base = create_knowledge_base(actor=request.auth, **body.validated_data)
+        base = create_knowledge_base(actor=self.actor, **body.validated_data)
         return Response(KnowledgeBaseSerializer(base).data, status=status.HTTP_201_CREATED)
 
 
@@ -88,23 +88,23 @@ class KnowledgeBaseView(TenantAPIView):
 
     def get(self, request: Request, reference: str) -> Response:
         """Read."""
-        base = access_knowledge_base(request.auth, reference, Action.READ)
-        return self._render(request.auth, base)
+        base = access_knowledge_base(self.actor, reference, Action.READ)
+        return self._render(self.actor, base)
 
     def patch(self, request: Request, reference: str) -> Response:
         """Change some fields."""
-        base = access_knowledge_base(request.auth, reference, Action.WRITE)
+        base = access_knowledge_base(self.actor, reference, Action.WRITE)
         body = KnowledgeBaseSerializer(data=request.data, partial=request.method == "PATCH")
         body.is_valid(raise_exception=True)
-        update_knowledge_base(actor=request.auth, base=base, **body.validated_data)
-        return self._render(request.auth, base)
+        update_knowledge_base(actor=self.actor, base=base, **body.validated_data)
+        return self._render(self.actor, base)
 
     put = patch
 
     def delete(self, request: Request, reference: str) -> Response:
         """Delete with everything in it."""
-        base = access_knowledge_base(request.auth, reference, Action.WRITE)
-        delete_knowledge_base(actor=request.auth, base=base)
+        base = access_knowledge_base(self.actor, reference, Action.WRITE)
+        delete_knowledge_base(actor=self.actor, base=base)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _render(self, actor: Actor, base: KnowledgeBase) -> Response:
@@ -120,8 +120,8 @@ class DocumentsView(TenantAPIView):
 
     def get(self, request: Request, reference: str) -> Response:
         """List, newest first; `status` and `external_id` narrow it."""
-        base = access_knowledge_base(request.auth, reference, Action.READ)
-        documents = visible_documents(request.auth).filter(knowledge_base=base)
+        base = access_knowledge_base(self.actor, reference, Action.READ)
+        documents = visible_documents(self.actor).filter(knowledge_base=base)
         for name in ("status", "external_id"):
             if value := request.query_params.get(name):
                 documents = documents.filter(**{name: value})
@@ -130,7 +130,7 @@ class DocumentsView(TenantAPIView):
 
     def post(self, request: Request, reference: str) -> Response:
         """Add: files in a multipart form (one result each), or one JSON document."""
-        base = access_knowledge_base(request.auth, reference, Action.WRITE)
+        base = access_knowledge_base(self.actor, reference, Action.WRITE)
         files = request.FILES.getlist("file")
         if files:
             return self._add_files(request, base, files)
@@ -146,15 +146,17 @@ class DocumentsView(TenantAPIView):
                 "The document is empty.", [FieldError("content", "Must not be empty.")]
             )
         added = add_document(
-            actor=request.auth,
+            actor=self.actor,
             base=base,
             stream=io.BytesIO(values["content"].encode("utf-8", "replace")),
-            new=_new_document(values, filename=_filename(values)),
+            new=_new_document(
+                values, filename=_filename(values), content_type=values["content_type"]
+            ),
         )
         return Response(_added(added), status=status.HTTP_202_ACCEPTED)
 
     def _add_files(self, request: Request, base: KnowledgeBase, files: list[Any]) -> Response:
-        form: dict[str, Any] = {key: request.data[key] for key in request.data if key != "file"}
+        form: dict[str, Any] = {key: value for key, value in request.POST.items() if key != "file"}
         for name in ("metadata", "principals"):
             if isinstance(form.get(name), str):
                 form[name] = _parse_json(name, form[name])
@@ -168,7 +170,7 @@ class DocumentsView(TenantAPIView):
                         f"{name} names one document; send one file with it.",
                         [FieldError(name, "Not with several files.")],
                     )
-        results = [self._add_file(request.auth, base, file, values) for file in files]
+        results = [self._add_file(self.actor, base, file, values) for file in files]
         kept = any("error" not in result for result in results)
         if len(results) == 1 and kept:
             return Response(
@@ -206,20 +208,20 @@ class DocumentView(TenantAPIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """Read, with live progress."""
-        return Response(DocumentSerializer(access_document(request.auth, pk, Action.READ)).data)
+        return Response(DocumentSerializer(access_document(self.actor, pk, Action.READ)).data)
 
     def patch(self, request: Request, pk: str) -> Response:
         """Change title, metadata, principals or address."""
-        document = access_document(request.auth, pk, Action.WRITE)
+        document = access_document(self.actor, pk, Action.WRITE)
         body = DocumentChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        update_document(actor=request.auth, document=document, **body.validated_data)
+        update_document(actor=self.actor, document=document, **body.validated_data)
         return Response(DocumentSerializer(document).data)
 
     def delete(self, request: Request, pk: str) -> Response:
         """Remove every trace at once."""
-        document = access_document(request.auth, pk, Action.WRITE)
-        delete_documents(actor=request.auth, documents=[document])
+        document = access_document(self.actor, pk, Action.WRITE)
+        delete_documents(actor=self.actor, documents=[document])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -231,8 +233,8 @@ class DocumentChunksView(TenantAPIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """List."""
-        document = access_document(request.auth, pk, Action.READ)
-        chunks = visible_chunks(request.auth).filter(document=document)
+        document = access_document(self.actor, pk, Action.READ)
+        chunks = visible_chunks(self.actor).filter(document=document)
         return self.paginate(chunks, ChunkSerializer, ordering=("ordinal", "id"))
 
 
@@ -244,14 +246,14 @@ class ChunkView(TenantAPIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """Read."""
-        return Response(ChunkSerializer(access_chunk(request.auth, pk, Action.READ)).data)
+        return Response(ChunkSerializer(access_chunk(self.actor, pk, Action.READ)).data)
 
     def patch(self, request: Request, pk: str) -> Response:
         """Correct the text or switch the chunk on or off; searched anew at once."""
-        chunk = access_chunk(request.auth, pk, Action.WRITE)
+        chunk = access_chunk(self.actor, pk, Action.WRITE)
         body = ChunkChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        edit_chunk(actor=request.auth, chunk=chunk, **body.validated_data)
+        edit_chunk(actor=self.actor, chunk=chunk, **body.validated_data)
         return Response(ChunkSerializer(chunk).data)
 
 
@@ -262,7 +264,7 @@ class DocumentOriginalView(TenantAPIView):
 
     def get(self, request: Request, pk: str) -> FileResponse:
         """Download. Always as an attachment: an uploaded page must not run in our origin."""
-        document = access_document(request.auth, pk, Action.READ)
+        document = access_document(self.actor, pk, Action.READ)
         return FileResponse(
             read_original(document),
             as_attachment=True,
@@ -278,7 +280,7 @@ class DocumentTextView(TenantAPIView):
 
     def get(self, request: Request, pk: str) -> HttpResponse:
         """Plain text."""
-        document = access_document(request.auth, pk, Action.READ)
+        document = access_document(self.actor, pk, Action.READ)
         return HttpResponse(document.extracted_text, content_type="text/plain; charset=utf-8")
 
 
@@ -289,12 +291,12 @@ class DocumentReprocessView(TenantAPIView):
 
     def post(self, request: Request, pk: str) -> Response:
         """Queue; search sees the old chunks until the new ones are done."""
-        document = access_document(request.auth, pk, Action.WRITE)
-        reprocess_documents(actor=request.auth, documents=[document])
+        document = access_document(self.actor, pk, Action.WRITE)
+        reprocess_documents(actor=self.actor, documents=[document])
         return Response(DocumentSerializer(document).data, status=status.HTTP_202_ACCEPTED)
 
 
-def _new_document(values: dict[str, Any], *, filename: str) -> NewDocument:
+def _new_document(values: dict[str, Any], *, filename: str, content_type: str = "") -> NewDocument:
     chosen = {
         name: values[name]
         for name in (
@@ -308,7 +310,7 @@ def _new_document(values: dict[str, Any], *, filename: str) -> NewDocument:
         )
         if values.get(name)
     }
-    return NewDocument(filename=filename, **chosen)
+    return NewDocument(filename=filename, content_type=content_type, **chosen)
 
 
 def _filename(values: dict[str, Any]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, BinaryIO
+from mimetypes import guess_type
+from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.core.files import File
@@ -32,6 +33,7 @@ class NewDocument:
 
     filename: str
     title: str = ""
+    content_type: str = ""  # by the file name when empty
     source: str = "upload"
     source_uri: str = ""
     external_id: str = ""
@@ -181,8 +183,9 @@ def schedule_processing(document: Document) -> None:
 
 def read_original(document: Document) -> BinaryIO:
     """The stored bytes, to be closed by the caller."""
-    stream: BinaryIO = default_storage.open(document.original.name, "rb")
-    return stream
+    if not document.original.name:
+        raise FileNotFoundError("The document has no stored original.")
+    return cast(BinaryIO, default_storage.open(document.original.name, "rb"))
 
 
 def _store(
@@ -202,6 +205,7 @@ def _store(
         replaces=replaces,
         title=new.title[:500],
         filename=new.filename[:500],
+        content_type=new.content_type or guess_type(new.filename)[0] or "",
         source=new.source,
         source_uri=new.source_uri,
         external_id=new.external_id,

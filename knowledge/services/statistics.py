@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -83,7 +84,7 @@ def fold_statistics(knowledge_base_id: UUID) -> int:
     return saved
 
 
-def _append(condition: str, parameters: list[object]) -> None:
+def _append(condition: str, parameters: list[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_TERMS.format(condition=condition), parameters)
         cursor.execute(_LENGTHS.format(condition=condition), [parameters[0], *parameters])

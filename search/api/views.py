@@ -29,8 +29,8 @@ class SearchView(TenantAPIView):
         """Search and answer with passages, best first."""
         body = SearchBodySerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        outcome = search(request.auth, body.to_request())
-        search_id = record_search(request.auth, outcome, dict(request.data))
+        outcome = search(self.actor, body.to_request())
+        search_id = record_search(self.actor, outcome, dict(request.data))
         return Response(render_outcome(outcome, search_id))
 
 
@@ -56,7 +56,7 @@ class FeedbackView(TenantAPIView):
         body = FeedbackSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         feedback = rate_search(
-            actor=request.auth,
+            actor=self.actor,
             search_id=pk,
             rating=body.validated_data["rating"],
             chunk_id=body.validated_data.get("chunk_id"),

@@ -10,6 +10,7 @@ from django.core.files.storage import default_storage
 
 from accounts.access import Actor
 from accounts.tenancy import tenant_scope
+from knowledge.extraction import sandbox
 from knowledge.lexical.analyzer import analyze
 from knowledge.models import Chunk, Document, KnowledgeBase, LengthStatistic, TermStatistic
 from knowledge.services import ingest
@@ -35,7 +36,8 @@ from tests.workers import Workers
 
 def _document(actor: Actor, document_id: Any) -> Document:
     with tenant_scope(actor.tenant_id):
-        return Document.objects.get(id=document_id)
+        document: Document = Document.objects.get(id=document_id)
+        return document
 
 
 def _found(actor: Actor, query: str, strategy: Strategy = Strategy.LEXICAL) -> list[str]:
@@ -169,12 +171,12 @@ def test_deleting_a_document_leaves_no_trace(
 ) -> None:
     kept = workers.ingest(keeper, base, "Kept herons.")
     gone = workers.ingest(keeper, base, "Gone herons.")
-    name = gone.document.original.name
+    name = str(gone.document.original.name)
     assert default_storage.exists(name)
     workers.commit(keeper, lambda: delete_documents(actor=keeper, documents=[gone.document]))
     assert _found(keeper, "herons") == ["Kept herons."]
     assert not default_storage.exists(name)
-    assert default_storage.exists(kept.document.original.name)
+    assert default_storage.exists(str(kept.document.original.name))
     _assert_statistics_right(keeper, base)
 
 
@@ -182,7 +184,7 @@ def test_deleting_a_base_while_it_is_filled_leaves_nothing(
     keeper: Actor, base: KnowledgeBase, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = workers.add(keeper, base, "Too late.")
-    real = ingest.extract_file
+    real = sandbox.extract_file
 
     def delete_meanwhile(*arguments: Any) -> Any:
         workers.commit(keeper, lambda: delete_knowledge_base(actor=keeper, base=base))
@@ -193,7 +195,7 @@ def test_deleting_a_base_while_it_is_filled_leaves_nothing(
     with tenant_scope(keeper.tenant_id):
         for model in (Document, Chunk, TermStatistic, LengthStatistic):
             assert not model.objects.exists()
-    assert not default_storage.exists(added.document.original.name)
+    assert not default_storage.exists(str(added.document.original.name))
 
 
 def test_reprocessing_keeps_the_old_chunks_until_the_new_ones_are_done(
