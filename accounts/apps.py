@@ -14,4 +14,5 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         """Make our Celery application the one that `shared_task` binds to. Not in `config/__init__.py`:
         the extraction worker imports `config.errors` and must start fast."""
+        import accounts.api.schema  # noqa: F401, PLC0415 - describes our authentication in OpenAPI
         import config.celery  # noqa: F401, PLC0415

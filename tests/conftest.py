@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
@@ -39,10 +39,9 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _fresh_cache() -> Iterator[None]:
+def _fresh_cache() -> None:
     """Rate limits of one test must not reach the next."""
     cache.clear()
-    yield
 
 
 @pytest.fixture

@@ -35,7 +35,11 @@ def make_tenant(*, name: str = "") -> Tenant:
 
 
 def make_membership(
-    *, tenant: Tenant | None = None, role: Role = Role.VIEWER, email: str = "", user: User | None = None
+    *,
+    tenant: Tenant | None = None,
+    role: Role = Role.VIEWER,
+    email: str = "",
+    user: User | None = None,
 ) -> Membership:
     """A person in a tenant."""
     tenant = tenant or make_tenant()
@@ -43,7 +47,8 @@ def make_membership(
     user.is_staff = True
     user.save(update_fields=["is_staff"])
     with tenant_scope(tenant.id):
-        return Membership.objects.create(tenant=tenant, user=user, role=role)
+        membership: Membership = Membership.objects.create(tenant=tenant, user=user, role=role)
+    return membership
 
 
 def make_key(

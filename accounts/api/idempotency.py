@@ -58,9 +58,9 @@ class Replay(Exception):  # noqa: N818 - carries an answer, not an error
 
 def claim(actor: Actor, key: str, request: Request) -> Claim:
     """Take the key for this request. Raises `Replay` if it is done, `ConflictError` if it is at work."""
-    if len(key) > _MAX_KEY_LENGTH:
-        errors = [FieldError("Idempotency-Key", f"At most {_MAX_KEY_LENGTH} characters.")]
-        raise InvalidInputError("The idempotency key is too long.", errors)
+    if len(key) > _MAX_KEY_LENGTH or not key.isprintable():
+        fault = FieldError("Idempotency-Key", f"At most {_MAX_KEY_LENGTH} printable characters.")
+        raise InvalidInputError("The idempotency key is not valid.", [fault])
     fingerprint = _fingerprint(request)
     now = timezone.now()
     with tenant_scope(actor.tenant_id):

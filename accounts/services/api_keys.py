@@ -54,7 +54,7 @@ def find_valid_key(text: str) -> ApiKey | None:
     """The key whose full text this is, if it may still be used. Runs before the tenant is known."""
     kind, _, rest = text.partition("_")
     prefix, _, secret = rest.partition("_")
-    if kind != "gw" or not prefix or not secret:
+    if kind != "gw" or not prefix.isalnum() or not secret:
         return None
     digest = _digest(secret)
     for key in ApiKey.unscoped.filter(prefix=prefix):

@@ -1,0 +1,99 @@
+"""Who may do what at every route of the API. A route that is missing here fails the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from accounts.access import Action
+from accounts.api.permissions import ANY_ACTOR, Right
+from accounts.models import Tenant
+from accounts.tenancy import tenant_scope
+from knowledge.models import Chunk, Document, KnowledgeBase
+from search.models import SearchQuery
+from tests.factories import make_key, make_membership
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The right each method needs; for routes about one object, how to make one in a tenant, and a
+    body that is valid, so that the answer depends on the object alone."""
+
+    rights: Mapping[str, Right]
+    make: Callable[[Tenant], UUID] | None = None
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _key(tenant: Tenant) -> UUID:
+    return make_key(tenant=tenant)[0].id
+
+
+def _member(tenant: Tenant) -> UUID:
+    return make_membership(tenant=tenant).id
+
+
+def _base(tenant: Tenant) -> UUID:
+    with tenant_scope(tenant.id):
+        base = KnowledgeBase(name="Base", slug="base", embedding_model="none")
+        base.save()
+    return base.id
+
+
+def _document(tenant: Tenant) -> UUID:
+    base = _base(tenant)
+    with tenant_scope(tenant.id):
+        document = Document(knowledge_base_id=base, title="Secret")
+        document.save()
+    return document.id
+
+
+def _chunk(tenant: Tenant) -> UUID:
+    document_id = _document(tenant)
+    with tenant_scope(tenant.id):
+        document = Document.objects.get(id=document_id)
+        chunk = Chunk(
+            knowledge_base_id=document.knowledge_base_id,
+            document=document,
+            ordinal=0,
+            content="Secret",
+            start=0,
+            end=6,
+        )
+        chunk.save()
+    return chunk.id
+
+
+def _search(tenant: Tenant) -> UUID:
+    with tenant_scope(tenant.id):
+        search = SearchQuery(actor="someone", query="secret", mode="instant", strategy="lexical")
+        search.save()
+    return search.id
+
+
+READ, WRITE, ADMIN, SEARCH = Action.READ, Action.WRITE, Action.ADMIN, Action.SEARCH
+ROUTES: dict[str, Route] = {
+    "me/": Route({"GET": ANY_ACTOR}),
+    "api-keys/": Route({"GET": ADMIN, "POST": ADMIN}),
+    "api-keys/<uuid:pk>/": Route({"DELETE": ADMIN}, _key),
+    "members/": Route({"GET": ADMIN, "POST": ADMIN}),
+    "members/<uuid:pk>/": Route({"PATCH": ADMIN, "DELETE": ADMIN}, _member, {"role": "viewer"}),
+    "audit-events/": Route({"GET": ADMIN}),
+    "knowledge-bases/": Route({"GET": READ, "POST": WRITE}),
+    "knowledge-bases/<str:reference>/": Route(
+        {"GET": READ, "PUT": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _base, {"name": "Mine"}
+    ),
+    "knowledge-bases/<str:reference>/documents/": Route(
+        {"GET": READ, "POST": WRITE}, _base, {"title": "Mine", "content": "Mine"}
+    ),
+    "documents/<str:pk>/": Route({"GET": READ, "PATCH": WRITE, "DELETE": WRITE}, _document),
+    "documents/<str:pk>/chunks/": Route({"GET": READ}, _document),
+    "documents/<str:pk>/original/": Route({"GET": READ}, _document),
+    "documents/<str:pk>/text/": Route({"GET": READ}, _document),
+    "documents/<str:pk>/reprocess/": Route({"POST": WRITE}, _document),
+    "chunks/<str:pk>/": Route({"GET": READ, "PATCH": WRITE}, _chunk, {"enabled": False}),
+    "search/": Route({"POST": SEARCH}),
+    "searches/": Route({"GET": ADMIN}),
+    "searches/<str:pk>/feedback/": Route({"POST": SEARCH}, _search, {"rating": "up"}),
+}
