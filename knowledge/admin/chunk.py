@@ -136,7 +136,7 @@ class ChunkAdmin(ServiceAdmin):
         title = Truncator(str(chunk.document)).chars(60)
         number = chunk.ordinal + 1
         return format_html(
-            '<a class="gw-link" href="{}?chunk={}">{} #{}</a>', url, chunk.id, title, number
+            '<a class="kb-link" href="{}?chunk={}">{} #{}</a>', url, chunk.id, title, number
         )
 
     @admin.display(description=_("place"))

@@ -59,9 +59,9 @@ class DocumentForm(ServiceForm):
         fields = ("title", "principals", "metadata")
 
     def clean_title(self) -> str:
-        """A document without a title cannot be told from others."""
+        """A title is not taken away; a document that has none gets it from its text."""
         title: str = self.cleaned_data["title"].strip()
-        if not title:
+        if self.instance.title and not title:
             raise forms.ValidationError(_("Must not be empty."))
         return title
 

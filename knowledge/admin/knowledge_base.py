@@ -119,14 +119,14 @@ class KnowledgeBaseAdmin(ServiceAdmin):
         """Active or archived."""
         kind = "ok" if base.status == KnowledgeBase.Status.ACTIVE else "quiet"
         return format_html(
-            '<span class="gw-badge gw-{}">{}</span>', kind, base.get_status_display()
+            '<span class="kb-badge kb-{}">{}</span>', kind, base.get_status_display()
         )
 
     @admin.display(description=_("documents"), ordering="count_documents")
     def documents(self, base: Any) -> SafeString:
         """How many, as a link to them."""
         return format_html(
-            '<a class="gw-link" href="{}">{}</a>', documents_url(base), base.count_documents
+            '<a class="kb-link" href="{}">{}</a>', documents_url(base), base.count_documents
         )
 
     @admin.display(description=_("ready / unfinished / failed"))

@@ -21,6 +21,16 @@ from search.models import SearchQuery
 from search.services.history import recorded_searches
 
 _SHOWN_RESULTS = 20
+_STEPS = (
+    "analyse_query",
+    "embed_query",
+    "filename",
+    "lexical",
+    "vector",
+    "retrieve",
+    "fuse",
+    "load",
+)
 
 
 @admin.register(SearchQuery)
@@ -93,9 +103,10 @@ class SearchQueryAdmin(TenantAdmin):
 
 
 def timing_rows(timings: dict[str, float]) -> list[tuple[str, float]]:
-    """Steps in the order they ran, the total last."""
-    steps = [(name, spent) for name, spent in timings.items() if name != "total"]
-    return [*steps, *((name, spent) for name, spent in timings.items() if name == "total")]
+    """Steps in the order they run; the database does not keep it."""
+    last = len(_STEPS)
+    order = {name: number for number, name in enumerate(_STEPS)}
+    return sorted(timings.items(), key=lambda row: (row[0] == "total", order.get(row[0], last)))
 
 
 def again_url(search: SearchQuery) -> str:

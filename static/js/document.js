@@ -25,8 +25,8 @@ document.addEventListener("DOMContentLoaded", () => {
       characters.slice(end).join(""),
     );
     target.scrollTop += marked.getBoundingClientRect().top - target.getBoundingClientRect().top - 24;
-    section.querySelectorAll(".gw-chosen").forEach((other) => other.classList.remove("gw-chosen"));
-    chunk.classList.add("gw-chosen");
+    section.querySelectorAll(".kb-chosen").forEach((other) => other.classList.remove("kb-chosen"));
+    chunk.classList.add("kb-chosen");
   }
 
   for (const chunk of section.querySelectorAll("[data-chunk]")) {

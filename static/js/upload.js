@@ -13,7 +13,8 @@
   let running = 0;
 
   form.querySelector("[data-without-script]").hidden = true;
-  zone.classList.add("gw-scripted");
+  zone.classList.add("kb-scripted");
+  input.hasChangeListener = true; // the theme would look for a text field beside it
 
   function element(tag, className, text) {
     const made = document.createElement(tag);
@@ -23,11 +24,11 @@
   }
 
   function addRow(file) {
-    const row = element("li", "gw-upload");
-    const head = element("div", "gw-row");
-    const name = element("strong", "gw-name", file.name);
-    const note = element("span", "gw-note", words.textWaiting);
-    const bar = element("progress", "gw-progress");
+    const row = element("li", "kb-upload");
+    const head = element("div", "kb-row");
+    const name = element("strong", "kb-name", file.name);
+    const note = element("span", "kb-note", words.textWaiting);
+    const bar = element("progress", "kb-progress");
     bar.max = 100;
     bar.value = 0;
     head.append(name, note);
@@ -39,10 +40,10 @@
   function fail(item, message, again) {
     item.bar.remove();
     item.note.textContent = "";
-    const error = element("div", "gw-error", message);
+    const error = element("div", "kb-error", message);
     item.row.append(error);
     if (!again) return;
-    const button = element("button", "gw-button", words.textRetry);
+    const button = element("button", "kb-button", words.textRetry);
     button.type = "button";
     button.addEventListener("click", () => {
       error.remove();
@@ -59,10 +60,10 @@
   function succeed(item, answer) {
     item.bar.remove();
     item.note.textContent = answer.message;
-    const link = element("a", "gw-link", item.file.name);
+    const link = element("a", "kb-link", item.file.name);
     link.href = answer.url;
     item.name.replaceChildren(link);
-    const state = element("div", "gw-state");
+    const state = element("div", "kb-state");
     state.dataset.documentState = answer.id;
     if (answer.changing) state.setAttribute("data-changing", "");
     state.innerHTML = answer.html; // rendered and escaped by the server
@@ -130,11 +131,11 @@
   for (const kind of ["dragenter", "dragover"]) {
     zone.addEventListener(kind, (event) => {
       event.preventDefault();
-      zone.classList.add("gw-over");
+      zone.classList.add("kb-over");
     });
   }
   for (const kind of ["dragleave", "drop"]) {
-    zone.addEventListener(kind, () => zone.classList.remove("gw-over"));
+    zone.addEventListener(kind, () => zone.classList.remove("kb-over"));
   }
   zone.addEventListener("drop", (event) => {
     event.preventDefault();
