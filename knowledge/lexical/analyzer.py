@@ -48,7 +48,8 @@ def analyze(text: str, language: str) -> list[Token]:
         begin = run.start()
         last = 0
         for term, offset, start, end in _SEGMENTERS[run.lastgroup or "word"](run.group(), language):
-            tokens.append(Token(term, position + offset, begin + start, begin + end))
+            if term:  # a lone Arabic tatweel has none
+                tokens.append(Token(term, position + offset, begin + start, begin + end))
             last = offset
         position += last + 1
     return tokens
@@ -59,6 +60,13 @@ def query_terms(text: str, languages: Iterable[str]) -> list[str]:
 
     Each word is stemmed under each of the languages, as the chunks of a base may differ in theirs.
     Stop words go, unless the query has nothing else.
+    """
+    return list(dict.fromkeys(query_occurrences(text, languages)))
+
+
+def query_occurrences(text: str, languages: Iterable[str]) -> list[str]:
+    """The terms of a query as often as their words occur: for weights, where a repeated word counts
+    again. In a long query that says what it is about.
     """
     codes = sorted(set(languages)) or [""]
     text = text[:MAX_QUERY_CHARS]
@@ -73,7 +81,7 @@ def query_terms(text: str, languages: Iterable[str]) -> list[str]:
                 (function if token in stops else content)[token.start].append(token.term)
     chosen = content or function
     starts = sorted(chosen)[:MAX_QUERY_WORDS]
-    return list(dict.fromkeys(term for start in starts for term in chosen[start]))
+    return [term for start in starts for term in dict.fromkeys(chosen[start])]
 
 
 def _bridges(text: str, tokens: Sequence[Token], stops: Collection[Token]) -> set[Token]:

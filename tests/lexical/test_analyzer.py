@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge.lexical.analyzer import MAX_QUERY_WORDS, analyze, highlight_spans, query_terms
+from knowledge.lexical.analyzer import (
+    MAX_QUERY_WORDS,
+    analyze,
+    highlight_spans,
+    query_occurrences,
+    query_terms,
+)
 
 
 def terms(text: str, language: str = "en") -> list[str]:
@@ -143,6 +149,12 @@ def test_query_of_function_words_only_is_searched_as_it_is() -> None:
 )
 def test_query_without_words_has_no_terms(text: str) -> None:
     assert query_terms(text, ["en", "zh"]) == []
+
+
+def test_repeated_words_are_kept_for_weights() -> None:
+    text = "Travel: the limit for travel"
+    assert query_occurrences(text, ["en", "de"]).count("travel") == 2
+    assert query_terms(text, ["en"]) == ["travel", "limit"]
 
 
 def test_query_is_bounded() -> None:
