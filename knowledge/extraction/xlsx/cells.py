@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -18,6 +19,8 @@ from knowledge.extraction.ooxml import Package
 from knowledge.extraction.xlsx.formats import GENERAL, NumberFormat, parse_format, show_number
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_CELL, _VALUE, _FORMULA, _INLINE = f"{S}c", f"{S}v", f"{S}f", f"{S}is"
+_TEXT, _READING_AID = f"{S}t", f"{S}rPh"
 _REFERENCE = regex.compile(r"([A-Za-z]{1,3})(\d*)")
 _ESCAPED = regex.compile(r"_x([0-9A-Fa-f]{4})_")
 _MERGED = regex.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref=[\"']([A-Z]+\d+):([A-Z]+\d+)[\"']")
@@ -74,9 +77,10 @@ class CellReader:
         cells: dict[int, Cell] = {}
         column = 0
         for node in row:
-            if node.tag != f"{S}c":
+            if node.tag != _CELL:
                 continue
-            column = column_of(node.get("r", "")) or column + 1
+            letters = node.get("r", "").rstrip("0123456789")
+            column = _column_of_letters(letters) or column + 1
             style = _whole(node.get("s"), 0)
             text, is_text = self._value(node, style)
             if text.strip():
@@ -86,12 +90,12 @@ class CellReader:
     def _value(self, node: etree._Element, style: int) -> tuple[str, bool]:
         kind = node.get("t", "n")
         if kind == "inlineStr":
-            inline = node.find(f"{S}is")
+            inline = node.find(_INLINE)
             return (string_text(inline) if inline is not None else ""), True
-        stored = node.findtext(f"{S}v")
+        stored = node.findtext(_VALUE)
         if not stored:
             # An empty text is a result too.
-            self.formulas_without_result += kind == "n" and node.find(f"{S}f") is not None
+            self.formulas_without_result += kind == "n" and node.find(_FORMULA) is not None
             return "", False
         if kind in {"s", "str"}:
             return (self._shared_text(stored) if kind == "s" else unescape(stored)), True
@@ -149,7 +153,9 @@ def read_merges(package: Package, part: str) -> list[Merge]:
 
 def string_text(node: etree._Element) -> str:
     """The text of a string with its formatted runs, without the reading aids of Japanese names."""
-    parts = [child for child in node.iter(f"{S}t") if child.getparent().tag != f"{S}rPh"]
+    if len(node) == 1 and node[0].tag == _TEXT:
+        return unescape(node[0].text or "")
+    parts = [child for child in node.iter(_TEXT) if child.getparent().tag != _READING_AID]
     return unescape("".join(part.text or "" for part in parts))
 
 
@@ -163,8 +169,13 @@ def unescape(text: str) -> str:
 def column_of(reference: str) -> int:
     """The column number of a reference such as `AB12`; 0 where there is none."""
     match = _REFERENCE.match(reference)
+    return _column_of_letters(match[1]) if match else 0
+
+
+@lru_cache(maxsize=20_000)  # there are at most 16,384 columns
+def _column_of_letters(letters: str) -> int:
     column = 0
-    for letter in match[1].upper() if match else "":
+    for letter in letters.upper():
         column = column * 26 + ord(letter) - ord("A") + 1
     return column
 
