@@ -53,7 +53,7 @@ def _api_views() -> dict[str, Any]:
 
 def _methods(view: Any) -> set[str]:
     if actions := getattr(view, "actions", None):
-        return {name.upper() for name in actions}
+        return {name.upper() for name in actions} - {"HEAD"}
     return {name for name in METHODS if hasattr(view.cls, name.lower())}
 
 
