@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -19,16 +20,27 @@ from knowledge.extraction.base import (
 
 # Invisible marks that split or hide words: soft hyphen, zero-width, bidi controls, byte order mark.
 # U+200C/U+200D stay: they carry meaning in Persian, Hindi and emoji.
-_INVISIBLE = regex.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_INVISIBLE = regex.compile(
+    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
 _CONTROL = regex.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 _LONE_SURROGATE = regex.compile("[\ud800-\udfff]")
+# Anything that `clean` would change, but for composition: most text has none of it.
+_UNCLEAN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 _BLANKS = regex.compile(r"[^\S\n]+")
 _BLANK_LINES = regex.compile(r"\n{3,}")
 
 
 def clean(text: str) -> str:
     """Text that PostgreSQL stores and a reader sees: NFC, no controls, no invisible marks, \\n line ends."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x0c", "\n")
+    if not _UNCLEAN.search(text):
+        return text if text.isascii() else unicodedata.normalize("NFC", text)
+    text = (
+        text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x0c", "\n")
+    )
     text = _INVISIBLE.sub("", _CONTROL.sub(" ", text))
     text = _LONE_SURROGATE.sub("\ufffd", text)
     return unicodedata.normalize("NFC", text)
@@ -59,12 +71,21 @@ class TextBuilder:
         self._warnings: list[str] = []
         self._table_header = ""
 
-    def heading(self, text: str, level: int, *, page: int | None = None, line: int | None = None) -> None:
+    def heading(
+        self, text: str, level: int, *, page: int | None = None, line: int | None = None
+    ) -> None:
         """A heading of `level` 1..6, on one line."""
-        self._add(BlockKind.HEADING, one_line(text), level=min(max(level, 1), 6), page=page, line=line)
+        self._add(
+            BlockKind.HEADING, one_line(text), level=min(max(level, 1), 6), page=page, line=line
+        )
 
     def paragraph(
-        self, text: str, *, page: int | None = None, sheet: str | None = None, line: int | None = None
+        self,
+        text: str,
+        *,
+        page: int | None = None,
+        sheet: str | None = None,
+        line: int | None = None,
     ) -> None:
         """Running text; its own line ends are kept, trailing blanks and runs of blanks are not."""
         lines = [_BLANKS.sub(" ", part).strip() for part in clean(text).split("\n")]
@@ -72,7 +93,13 @@ class TextBuilder:
         self._add(BlockKind.PARAGRAPH, body, page=page, sheet=sheet, line=line)
 
     def list_item(
-        self, text: str, *, depth: int = 0, marker: str = "-", page: int | None = None, line: int | None = None
+        self,
+        text: str,
+        *,
+        depth: int = 0,
+        marker: str = "-",
+        page: int | None = None,
+        line: int | None = None,
     ) -> None:
         """One list entry, written `- text` (or `1. text`), indented by two blanks a level."""
         body = one_line(text)
@@ -96,7 +123,9 @@ class TextBuilder:
         """Starts a table: the header line and the Markdown rule under it."""
         header = table_line(cells)
         self._table_header = header + "\n|" + " --- |" * len(cells)
-        self._add(BlockKind.TABLE_HEADER, self._table_header, page=page, sheet=sheet, row=row, line=line)
+        self._add(
+            BlockKind.TABLE_HEADER, self._table_header, page=page, sheet=sheet, row=row, line=line
+        )
 
     def table_row(
         self,

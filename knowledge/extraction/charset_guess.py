@@ -6,10 +6,12 @@ so each candidate is decoded strictly and judged by the letters that come out.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
 _SAMPLE_BYTES = 24_000
+_SAFE_CUT = re.compile(rb".*[\x00-\x2f]", re.DOTALL)
 _UNLIKELY = 0.25  # below this nothing convinced
 
 _CHINESE = frozenset(
@@ -59,16 +61,30 @@ def guess_charset(data: bytes) -> str | None:
 
 
 def _telling_sample(data: bytes) -> bytes:
-    """The first lines that hold bytes beyond ASCII."""
+    """The first lines that hold bytes beyond ASCII, cut so that no character is torn."""
     lines: list[bytes] = []
     size = 0
-    for line in data.split(b"\n"):
+    for line in _iter_lines(data):
         if not line.isascii():
             lines.append(line)
             size += len(line)
             if size > _SAMPLE_BYTES:
                 break
-    return b"\n".join(lines)
+    sample = b"\n".join(lines)
+    if len(sample) <= _SAMPLE_BYTES:
+        return sample
+    # Bytes below 0x30 are never part of a longer character, so a cut after one is safe.
+    cut = _SAFE_CUT.match(sample[:_SAMPLE_BYTES])
+    return cut[0] if cut else sample[:_SAMPLE_BYTES]
+
+
+def _iter_lines(data: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        yield data[start:end]
+        start = end + 1
 
 
 def _decodes(data: bytes, codec: str) -> bool:

@@ -14,6 +14,7 @@ from knowledge.extraction.builder import TextBuilder
 
 Value = object
 _LONG_TEXT = 200  # a longer string reads better as a paragraph of its own
+_LONGEST_ROW = 1000  # of many short values
 _LONGEST_CELL = 300
 _MOST_COLUMNS = 60
 _LINES_A_BLOCK = 40
@@ -92,15 +93,18 @@ class Flattener:
                 self._flush()
 
     def _visit_scalars(self, texts: list[str], path: str) -> None:
-        if sum(map(len, texts)) <= _LONG_TEXT and not any("\n" in text for text in texts):
-            self.shown += max(len(texts) - 1, 0)
-            self._visit_text(", ".join(texts), path)
+        if any(len(text) > _LONG_TEXT or "\n" in text for text in texts):
+            self._flush()
+            self.builder.paragraph(f"{path}:" if path else "", line=self._line)
+            for text in texts:
+                self.builder.list_item(text, line=self._line)
+            self.shown += len(texts)
             return
-        self._flush()
-        self.builder.paragraph(f"{path}:" if path else "", line=self._line)
-        for text in texts:
-            self.builder.list_item(text, line=self._line)
         self.shown += len(texts)
+        for part in _parts(texts):
+            self._lines.append(f"{path}: {part}" if path else part)
+            if len(part) > _LONG_TEXT:
+                self._flush()
 
     def _visit_text(self, text: str, path: str) -> None:
         if not text.strip():
@@ -115,8 +119,24 @@ class Flattener:
             self._flush()
 
     def _flush(self) -> None:
+        if not self._lines:
+            return
         self.builder.paragraph("\n".join(self._lines), line=self._line)
         self._lines.clear()
+
+
+def _parts(texts: list[str]) -> Iterator[str]:
+    """The texts in rows of a readable length."""
+    row: list[str] = []
+    size = 0
+    for text in texts:
+        row.append(text)
+        size += len(text) + 2
+        if size > _LONGEST_ROW:
+            yield ", ".join(row)
+            row, size = [], 0
+    if row:
+        yield ", ".join(row)
 
 
 def _is_nested(value: Value) -> bool:

@@ -113,3 +113,12 @@ def test_binary_data_is_refused(data: bytes) -> None:
 
 def test_stray_zero_bytes_do_not_make_text_binary() -> None:
     assert "line two" in decode(b"line one\x00\nline two\n" * 20, "a.log").text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [("Größe und so weiter ", "cp1252"), ("Привет мир ", "cp1251"), ("你好世界，我们 ", "gb18030")],
+)
+def test_long_line_is_judged_by_its_beginning(text: str, encoding: str) -> None:
+    data = (text * 50_000).encode(encoding)
+    assert decode(data, "a.txt").text == text * 50_000

@@ -42,6 +42,13 @@ def test_long_text_is_a_paragraph() -> None:
     assert texts(extracted) == ["id: 5", "body:\nline one\nline two", "end: x"]
 
 
+def test_long_list_of_numbers_is_read_in_rows() -> None:
+    extracted = read("json", '{"n": [' + ", ".join(map(str, range(2000))) + "]}")
+    assert all(text.startswith("n: ") for text in texts(extracted))
+    assert len(extracted.blocks) < 20
+    assert "1998, 1999" in extracted.text
+
+
 def test_bare_value() -> None:
     assert read("json", '"only a string"').text == "only a string"
 

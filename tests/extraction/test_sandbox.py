@@ -72,9 +72,10 @@ def test_slow_file_is_given_up(tmp_path: Path) -> None:
 
 
 def test_hungry_file_is_given_up(tmp_path: Path) -> None:
-    path = _write(tmp_path, "x", "[" + "1," * 10_000_000 + "1]")
-    error = _fault(path, Limits(max_memory_bytes=300 * 2**20), "big.json")
+    path = _write(tmp_path, "x", b"seventy words " * 5_000_000)
+    error = _fault(path, Limits(max_memory_bytes=160 * 2**20), "big.txt")
     assert error.fault is Fault.TOO_LARGE
+    assert "takes more memory than is allowed" in error.message
 
 
 def test_missing_file_is_the_callers_fault(tmp_path: Path) -> None:
