@@ -51,6 +51,12 @@ def embedder_for(model: str) -> Embedder:
     raise InvalidInputError(f"There is no embedding model {model}.")
 
 
+def warm_up() -> None:
+    """Load the local model if new bases use it, so that the first search need not wait for it."""
+    if default_model() == LOCAL_MODEL:
+        _local().embed_queries(["warm-up"])
+
+
 def _remote_model() -> str | None:
     name = str(getattr(settings, "GROUNDWORK_EMBED_MODEL", ""))
     configured = name and getattr(settings, "GROUNDWORK_EMBED_BASE_URL", "")

@@ -16,7 +16,7 @@ from django.db.models import F, Sum
 from accounts.access import Actor
 from accounts.tenancy import tenant_scope
 from config.errors import RemoteError
-from knowledge.lexical.analyzer import query_terms
+from knowledge.lexical.analyzer import query_occurrences
 from knowledge.lexical.weights import query_weights
 from knowledge.models import Chunk, Document, KnowledgeBase
 from knowledge.services.statistics import corpus_statistics, document_frequencies
@@ -95,10 +95,12 @@ def _wants_vectors(request: SearchRequest) -> bool:
 def _analyse(outcome: SearchOutcome) -> dict[int, float]:
     statistics = corpus_statistics(outcome.scope.base_ids)
     outcome.languages = statistics.languages
-    outcome.terms = query_terms(outcome.request.query, statistics.languages)
+    # A word that the query repeats counts as often as it stands there.
+    repeated = query_occurrences(outcome.request.query, statistics.languages)
+    outcome.terms = list(dict.fromkeys(repeated))
     frequencies = document_frequencies(outcome.scope.base_ids, outcome.terms)
     return query_weights(
-        [term for term in outcome.terms if term in frequencies], frequencies, statistics.chunks
+        [term for term in repeated if term in frequencies], frequencies, statistics.chunks
     )
 
 
