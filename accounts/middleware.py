@@ -59,6 +59,8 @@ class TenantMiddleware:
         if isinstance(error, NotFoundError):
             raise Http404(error.message) from error
         faults = error.errors if isinstance(error, InvalidInputError) else ()
+        if request.method != "POST" and request.path_info == self._admin:
+            return None  # nowhere left to send the person
         messages.error(request, " ".join([error.message, *(fault.message for fault in faults)]))
         request.rolls_back = True  # type: ignore[attr-defined]
         return HttpResponseRedirect(

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.access import Action, Actor
+from accounts.access import Action, Actor, actor_for_member
 from accounts.models import Invitation, Membership, Role, User
 from accounts.models.membership import invitation_expiry
 from accounts.services.audit import record_event
@@ -79,6 +79,13 @@ def accept_invitation(*, invitation: Invitation, user: User) -> Membership:
         membership: Membership
         membership, _ = Membership.objects.get_or_create(
             user=user, defaults={"role": invitation.role}
+        )
+        record_event(
+            actor_for_member(membership),
+            "member.joined",
+            target=user.email,
+            target_id=membership.id,
+            detail={"role": membership.role},
         )
     if not user.is_staff:
         user.is_staff = True

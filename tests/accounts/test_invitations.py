@@ -11,7 +11,7 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import Invitation, Membership, User
+from accounts.models import AuditEvent, Invitation, Membership, User
 from accounts.services.tenants import memberships_of
 from tests.conftest import BrowserFactory
 from tests.factories import PASSWORD, make_user
@@ -58,6 +58,8 @@ def test_a_new_person_joins_by_signing_up(link: str, settings: Any, admin: Membe
     membership = memberships_of(User.objects.get(email="new@example.com"))[0]
     assert (membership.tenant_id, membership.role) == (admin.tenant_id, "editor")
     assert client.get("/api/v1/me/").json()["tenant"]["name"] == "Acme"
+    joined = AuditEvent.unscoped.get(action="member.joined")
+    assert (joined.tenant_id, joined.actor) == (admin.tenant_id, "new@example.com")
 
 
 def test_a_person_with_an_account_joins_with_a_click(link: str) -> None:
