@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from accounts.access import Action
 from accounts.request import get_actor
@@ -35,6 +36,7 @@ class KnowledgeBaseForm(ServiceForm):
 
     class Meta:
         model = KnowledgeBase
+        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
         fields = (
             "name", "slug", "description", "status", "language", "chunk_size", "chunk_overlap",
             "chunk_separator",

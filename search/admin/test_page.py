@@ -47,6 +47,14 @@ _STRATEGIES = [
 _FIELDS = {"knowledge_bases": "bases", "as_principals": "as_principals"}
 
 
+class FilterField(forms.JSONField):
+    """JSON, or nothing."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """No filter is an empty field."""
+        return "" if value is None else super().prepare_value(value)
+
+
 class SearchTestForm(forms.Form):
     """The parameters of a search; whatever is left empty has the API's default."""
 
@@ -86,7 +94,7 @@ class SearchTestForm(forms.Form):
             "Principals, separated by commas: user:mail@example.com, group:sales."
         ),
     )
-    filter = forms.JSONField(
+    filter = FilterField(
         label=gettext_lazy("Filter"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),

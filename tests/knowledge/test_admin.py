@@ -230,6 +230,8 @@ class TestDocuments:
         changed = read(editor, Document, document.id)
         assert (changed.title, changed.principals) == ("Pump book", ["group:sales"])
         assert first_chunk(editor, document).principals == ["group:sales"]
+        history = reverse("admin:knowledge_document_history", args=[document.id])
+        assert browser(editor).get(history).status_code == 200
 
     @pytest.mark.parametrize(
         ("field", "value"),
