@@ -49,11 +49,21 @@ class EmbeddedPostgres:
         self._own(self._folder.sockets / "pg")
         if not (self._folder.postgres / "PG_VERSION").exists():
             self._create_cluster()
-        if not self.is_running():
-            self._remove_stale_files()
-            self._end_orphans()
-            self._start_server()
-        self._create_database()
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while True:
+            if not self.is_running():
+                self._remove_stale_files()
+                self._end_orphans()
+                self._start_server()
+            try:
+                self._create_database()
+            except RuntimeError:
+                # It looked alive but was being killed, or is still recovering for another starter.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
     def stop(self) -> None:
         """Shut down, rolling back open transactions."""
