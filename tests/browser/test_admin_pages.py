@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import sync_playwright
 
 from accounts.access import actor_for_member
 from accounts.models import Membership, Role
@@ -102,9 +103,8 @@ def keeper(settings: Any, tmp_path: Path) -> Membership:
 @pytest.fixture
 def page(live_server: Any, keeper: Membership) -> Iterator[Any]:
     """A browser in which the keeper is logged in."""
-    sync_api = pytest.importorskip("playwright.sync_api")
     with (
-        sync_api.sync_playwright() as driver,
+        sync_playwright() as driver,
         contextlib.closing(
             driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         ) as browser,
