@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -106,11 +107,10 @@ def processes_of(data: DataFolder) -> list[int]:
 
 def kill_everything(data: DataFolder) -> None:
     """As the kernel does when memory runs out, or a machine when its power goes."""
-    for pid in processes_of(data):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    while pids := processes_of(data):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_data_survives_a_stop_and_starts_are_quick(place: Path) -> None:
