@@ -390,6 +390,10 @@ UNFOLD = {
                         "title": "Documents",
                         "icon": "description",
                         "link": reverse_lazy("admin:knowledge_document_changelist"),
+                        # The upload page lies below the documents' address and has its own entry.
+                        "active": lambda request: (
+                            "/document/" in request.path and not request.path.endswith("/upload/")
+                        ),
                     },
                     {
                         "title": "Upload",
@@ -415,6 +419,10 @@ UNFOLD = {
                         "title": "Search history",
                         "icon": "history",
                         "link": reverse_lazy("admin:search_searchquery_changelist"),
+                        "active": lambda request: (
+                            "/searchquery/" in request.path
+                            and request.path != str(reverse_lazy("admin:search_test"))
+                        ),
                     },
                 ],
             },

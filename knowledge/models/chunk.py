@@ -57,4 +57,4 @@ class Chunk(TenantModel):
         ordering = ["document", "ordinal"]
 
     def __str__(self) -> str:
-        return f"{self.document_id} #{self.ordinal + 1}"
+        return f"#{self.ordinal + 1}: {self.content[:60]}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import openai  # noqa: TID251 - this is the place the rule means
+import openai
 
 from config.errors import CredentialsError, RateLimitedError, RejectedError, TransientError
 from providers.base import Embedder, Tokenizer, Vectors
