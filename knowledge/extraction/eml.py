@@ -142,7 +142,7 @@ class _Reader:
         if kind == "text/html":
             add_html(self._builder, text, heading_shift=1)
         else:
-            add_paragraphs(self._builder, text, numbered=False)
+            add_paragraphs(self._builder, text, first_line=None)
         self.indexed += self._builder.block_count > before + bool(name)
 
     def _fields(self, part: Message) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import ClassVar
 
 from knowledge.extraction.base import Coverage, Extracted, Extractor, Limits, Source
 from knowledge.extraction.builder import TextBuilder
-from knowledge.extraction.decoding import decode
+from knowledge.extraction.decoding import Decoded, decode
+from knowledge.extraction.outlines import FINDERS, Finder
+from knowledge.extraction.subtitles import Passage, iter_passages
 
 # A log has no empty lines; pieces keep the line numbers of citations close.
 _MOST_LINES = 100
+_SUBTITLES = frozenset({".srt", ".vtt"})
 
 
 class TextExtractor(Extractor):
@@ -40,6 +44,13 @@ class TextExtractor(Extractor):
 
     def extract(self, source: Source, limits: Limits) -> Extracted:
         decoded = decode(source.stream.read(), source.filename)
+        suffix = PurePath(source.filename).suffix.lower()
+        if suffix in _SUBTITLES:
+            passages = list(iter_passages(decoded.text))
+            if passages:
+                return _extract_passages(passages, decoded, limits)
+        if suffix in FINDERS:
+            return _extract_outlined(decoded, FINDERS[suffix], limits)
         return extract_plain(decoded.text, limits, warnings=decoded.warnings)
 
 
@@ -52,11 +63,41 @@ def extract_plain(text: str, limits: Limits, *, warnings: tuple[str, ...] = ()) 
     return builder.finish(Coverage("lines", count, count))
 
 
-def add_paragraphs(builder: TextBuilder, text: str, *, numbered: bool = True) -> int:
-    """Adds the paragraphs of `text`; gives the number of lines that hold something."""
+def _extract_outlined(decoded: Decoded, find: Finder, limits: Limits) -> Extracted:
+    """Text whose headings are marked: the paragraphs between them keep their line numbers."""
+    builder = TextBuilder(limits)
+    for warning in decoded.warnings:
+        builder.warn(warning)
+    lines = decoded.text.split("\n")
+    headings = find(lines)
+    count = place = 0
+    for index, heading in sorted(headings.items()):
+        count += add_paragraphs(builder, "\n".join(lines[place:index]), first_line=place + 1)
+        builder.heading(heading.text, heading.level, line=index + 1)
+        count += 1
+        place = index + heading.lines
+    count += add_paragraphs(builder, "\n".join(lines[place:]), first_line=place + 1)
+    title = next((heading.text for _, heading in sorted(headings.items())), "")
+    return builder.finish(Coverage("lines", count, count), title=title)
+
+
+def _extract_passages(passages: Sequence[Passage], decoded: Decoded, limits: Limits) -> Extracted:
+    builder = TextBuilder(limits)
+    for warning in decoded.warnings:
+        builder.warn(warning)
+    for passage in passages:
+        builder.paragraph(f"[{passage.start}] {passage.text}", line=passage.line)
+    return builder.finish(Coverage("paragraphs", len(passages), len(passages)))
+
+
+def add_paragraphs(builder: TextBuilder, text: str, *, first_line: int | None = 1) -> int:
+    """Adds the paragraphs of `text`; gives the number of lines that hold something.
+
+    `first_line` is the number of its first line in the file, None when there is no such number.
+    """
     filled = 0
     for line, paragraph in _iter_paragraphs(text):
-        builder.paragraph("\n".join(paragraph), line=line if numbered else None)
+        builder.paragraph("\n".join(paragraph), line=first_line and first_line + line - 1)
         filled += len(paragraph)
     return filled
 
