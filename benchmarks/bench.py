@@ -21,7 +21,13 @@ from search.services.search import search
 
 DOCUMENTS = 400
 REPEATS = 60
-TOPICS = ("invoice retention", "paper jam PPR-9087", "差旅费报销期限", "annual leave", "VPN client setup")
+TOPICS = (
+    "invoice retention",
+    "paper jam PPR-9087",
+    "差旅费报销期限",
+    "annual leave",
+    "VPN client setup",
+)
 VECTOR_SQL = """
 SELECT c.id, c.content, 1 - (c.embedding <=> %s::halfvec) AS score FROM knowledge_chunk c
 WHERE c.tenant_id = %s AND c.knowledge_base_id = %s AND c.live AND c.enabled ORDER BY score DESC LIMIT 10
@@ -35,7 +41,9 @@ def main() -> None:
         started = time.perf_counter()
         base = fill_base(actor, "speed", texts)
         filled_s = time.perf_counter() - started
-        ours = _median_ms(lambda query: search(actor, SearchRequest(query, knowledge_bases=[base.slug])))
+        ours = _median_ms(
+            lambda query: search(actor, SearchRequest(query, knowledge_bases=[base.slug]))
+        )
         plain = _median_ms(lambda query: _by_hand(actor, base, query))
     rows: list[dict[str, object]] = [
         {"shape": "one base", "size": DOCUMENTS, "system": system, "metric": metric, "value": round(value, 3), "unit": unit}

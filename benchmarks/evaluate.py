@@ -28,10 +28,14 @@ def main() -> None:
     """Run the sets named on the command line, or the sample."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=SAMPLE)
-    parser.add_argument("--queries", type=int, default=200, help="judged queries a set, in id order")
+    parser.add_argument(
+        "--queries", type=int, default=200, help="judged queries a set, in id order"
+    )
     options = parser.parse_args()
     if not EVALSETS.is_dir():
-        sys.exit("The evaluation sets are not here (expected in ../shared/evalsets); nothing was measured.")
+        sys.exit(
+            "The evaluation sets are not here (expected in ../shared/evalsets); nothing was measured."
+        )
     rows: list[dict[str, object]] = []
     with ground() as actor:
         for name in options.sets:
@@ -52,9 +56,9 @@ def main() -> None:
 
 def _documents(folder: Path) -> list[tuple[str, str, str]]:
     packed = folder / "corpus.jsonl.gz"
-    opened = gzip.open(packed, "rt") if packed.exists() else (folder / "corpus.jsonl").open()
-    with opened as lines:
-        rows = [json.loads(line) for line in lines]
+    plain = folder / "corpus.jsonl"
+    data = gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
+    rows = [json.loads(line) for line in data.decode().splitlines()]
     return [(row["id"], row.get("title") or "", row["text"]) for row in rows if row["text"].strip()]
 
 

@@ -55,7 +55,9 @@ def fill_base(actor: Actor, name: str, documents: Sequence[tuple[str, str, str]]
     with tenant_scope(actor.tenant_id):
         base = create_knowledge_base(actor=actor, name=name, chunk_size=480)
     for external_id, title, text in documents:
-        new = NewDocument(f"{external_id}.txt".replace("/", "-"), title=title, external_id=external_id)
+        new = NewDocument(
+            f"{external_id}.txt".replace("/", "-"), title=title, external_id=external_id
+        )
         with tenant_scope(actor.tenant_id):
             add_document(actor=actor, base=base, stream=io.BytesIO(text.encode()), new=new)
     with tenant_scope(actor.tenant_id):
