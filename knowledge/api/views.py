@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 from django.http import FileResponse, HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -61,6 +63,7 @@ class KnowledgeBasesView(TenantAPIView):
     action_for = {"GET": Action.READ, "POST": Action.WRITE}
     serializer_class = KnowledgeBaseSerializer
 
+    @extend_schema(responses=KnowledgeBaseSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List, newest first."""
         return self.paginate(
@@ -86,6 +89,7 @@ class KnowledgeBaseView(TenantAPIView):
     }
     serializer_class = KnowledgeBaseSerializer
 
+    @extend_schema(operation_id="knowledge_base_retrieve")
     def get(self, request: Request, reference: str) -> Response:
         """Read."""
         base = access_knowledge_base(self.actor, reference, Action.READ)
@@ -118,6 +122,7 @@ class DocumentsView(TenantAPIView):
     action_for = {"GET": Action.READ, "POST": Action.WRITE}
     serializer_class = DocumentSerializer
 
+    @extend_schema(responses=DocumentSerializer(many=True))
     def get(self, request: Request, reference: str) -> Response:
         """List, newest first; `status` and `external_id` narrow it."""
         base = access_knowledge_base(self.actor, reference, Action.READ)
@@ -128,6 +133,7 @@ class DocumentsView(TenantAPIView):
         documents = documents.select_related("knowledge_base").prefetch_related("replacements")
         return self.paginate(documents, DocumentSerializer)
 
+    @extend_schema(request=NewDocumentSerializer, responses={202: DocumentSerializer})
     def post(self, request: Request, reference: str) -> Response:
         """Add: files in a multipart form (one result each), or one JSON document."""
         base = access_knowledge_base(self.actor, reference, Action.WRITE)
@@ -210,6 +216,7 @@ class DocumentView(TenantAPIView):
         """Read, with live progress."""
         return Response(DocumentSerializer(access_document(self.actor, pk, Action.READ)).data)
 
+    @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
     def patch(self, request: Request, pk: str) -> Response:
         """Change title, metadata, principals or address."""
         document = access_document(self.actor, pk, Action.WRITE)
@@ -231,6 +238,7 @@ class DocumentChunksView(TenantAPIView):
     action_for = {"GET": Action.READ}
     serializer_class = ChunkSerializer
 
+    @extend_schema(responses=ChunkSerializer(many=True))
     def get(self, request: Request, pk: str) -> Response:
         """List."""
         document = access_document(self.actor, pk, Action.READ)
@@ -248,6 +256,7 @@ class ChunkView(TenantAPIView):
         """Read."""
         return Response(ChunkSerializer(access_chunk(self.actor, pk, Action.READ)).data)
 
+    @extend_schema(request=ChunkChangeSerializer, responses=ChunkSerializer)
     def patch(self, request: Request, pk: str) -> Response:
         """Correct the text or switch the chunk on or off; searched anew at once."""
         chunk = access_chunk(self.actor, pk, Action.WRITE)
@@ -262,6 +271,7 @@ class DocumentOriginalView(TenantAPIView):
 
     action_for = {"GET": Action.READ}
 
+    @extend_schema(responses=OpenApiTypes.BINARY)
     def get(self, request: Request, pk: str) -> FileResponse:
         """Download. Always as an attachment: an uploaded page must not run in our origin."""
         document = access_document(self.actor, pk, Action.READ)
@@ -278,6 +288,7 @@ class DocumentTextView(TenantAPIView):
 
     action_for = {"GET": Action.READ}
 
+    @extend_schema(responses=OpenApiTypes.STR)
     def get(self, request: Request, pk: str) -> HttpResponse:
         """Plain text."""
         document = access_document(self.actor, pk, Action.READ)
@@ -289,6 +300,7 @@ class DocumentReprocessView(TenantAPIView):
 
     action_for = {"POST": Action.WRITE}
 
+    @extend_schema(request=None, responses={202: DocumentSerializer})
     def post(self, request: Request, pk: str) -> Response:
         """Queue; search sees the old chunks until the new ones are done."""
         document = access_document(self.actor, pk, Action.WRITE)
