@@ -137,7 +137,8 @@ class Package:
         values: dict[str, str] = {}
         for node in root if root is not None else ():
             if isinstance(node.tag, str):
-                values[etree.QName(node).localname] = (node.text or "").strip()
+                # Not `etree.QName`: names in a damaged part are not always names.
+                values[node.tag.rpartition("}")[2]] = (node.text or "").strip()
         facts = {key: values.get(name, "") for key, name in _CORE_FACTS.items()}
         facts["author"] = values.get("creator", "")
         facts["created_at"] = iso_date(values.get("created", ""))

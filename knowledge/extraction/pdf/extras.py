@@ -80,7 +80,7 @@ def read_page_notes(reader: pypdf.PdfReader, index: int) -> list[str]:
 def attachment_names(reader: pypdf.PdfReader) -> list[str]:
     """The names of the files embedded in the document."""
     try:
-        return [attachment.name for attachment in reader.attachment_list]
+        return [str(attachment.name) for attachment in reader.attachment_list]
     except PYPDF_FAULTS:
         return []
 
