@@ -30,9 +30,13 @@ class Command(BaseCommand):
         """One sub-command a verb."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         self._add_accounts(verbs)
-        ingest = verbs.add_parser("ingest", help="Index files and folders; safe to interrupt and repeat.")
+        ingest = verbs.add_parser(
+            "ingest", help="Index files and folders; safe to interrupt and repeat."
+        )
         ingest.add_argument("paths", nargs="+", type=Path, metavar="PATH")
-        ingest.add_argument("--knowledge-base", required=True, metavar="SLUG", help="Made when missing.")
+        ingest.add_argument(
+            "--knowledge-base", required=True, metavar="SLUG", help="Made when missing."
+        )
         ingest.add_argument("--tenant", help="Slug; needed only where there are several.")
         find = verbs.add_parser("search", help="Search as the API does.")
         find.add_argument("query")
@@ -76,12 +80,16 @@ class Command(BaseCommand):
         tenant = found_tenant(name=options["name"], owner=owner, slug=options["slug"])
         self.stdout.write(f"Tenant {tenant.slug} is founded; its owner is {owner.email}.")
         if not owner.has_usable_password():
-            self.stdout.write("The owner sets a password through “Forgot your password?” on the login page.")
+            self.stdout.write(
+                "The owner sets a password through “Forgot your password?” on the login page."
+            )
 
     def _create_api_key(self, options: dict[str, Any]) -> None:
         actor = self._actor(options)
         with tenant_scope(actor.tenant_id):
-            _, text = issue_key(actor=actor, name=options["name"], scopes=options["scopes"].split(","))
+            _, text = issue_key(
+                actor=actor, name=options["name"], scopes=options["scopes"].split(",")
+            )
         self.stdout.write(text)
 
     def _ingest(self, options: dict[str, Any]) -> None:
@@ -105,7 +113,9 @@ class Command(BaseCommand):
             chunk = hit.chunk
             place = [f"page {chunk.page}"] if chunk.page else []
             place += [" › ".join(chunk.heading_path)] if chunk.heading_path else []
-            self.stdout.write(self.style.SUCCESS(f"[{number}] {chunk.document} ({chunk.knowledge_base.slug})"))
+            self.stdout.write(
+                self.style.SUCCESS(f"[{number}] {chunk.document} ({chunk.knowledge_base.slug})")
+            )
             self.stdout.write(f"    {', '.join(place) or f'characters {chunk.start}-{chunk.end}'}")
             self.stdout.write(f"    {' '.join(chunk.content.split())[:300]}")
         for operation, reason in outcome.degraded:
@@ -129,7 +139,9 @@ class Command(BaseCommand):
         if wanted:
             tenants = list(Tenant.objects.filter(slug=wanted))
         if not tenants:
-            raise CommandError("There is no such tenant. Found one: groundwork create-tenant NAME --owner MAIL")
+            raise CommandError(
+                "There is no such tenant. Found one: groundwork create-tenant NAME --owner MAIL"
+            )
         if len(tenants) > 1:
             raise CommandError("There are several tenants: say which with --tenant SLUG.")
         return operator_actor(tenants[0].id)
