@@ -38,6 +38,12 @@ _REFUSED = frozenset(
         "odt_encrypted",
     ]
 )
+# Where the manifest contradicts the file or itself; strict, so that a change of either is noticed.
+_DISPUTED = {
+    "unstructured__fake-bold-sample.pdf": "its last sentence really says 'BBOOLLDD'",
+    "pandoc__track_changes_deletion.docx": "'modified' stands in deleted text only, which must not be indexed",
+    "pandoc__track_changes_move.docx": "in the accepted view the moved sentence stands first",
+}
 _SECONDS = 60.0
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _FAULTS = {
@@ -66,7 +72,13 @@ def _cases(*, with_side_parts: bool = False) -> list[Any]:
     cases = [json.loads(line) for line in lines]
     if with_side_parts:
         cases = [case for case in cases if _side_parts(case) and case["kind"] not in _REFUSED]
-    return [pytest.param(case, id=case["file"].removeprefix("open/")) for case in cases]
+        return [_param(case) for case in cases]
+    return [_param(case, _DISPUTED.get(Path(case["file"]).name)) for case in cases]
+
+
+def _param(case: dict[str, Any], dispute: str | None = None) -> Any:
+    marks = [pytest.mark.xfail(reason=dispute, strict=True)] if dispute else []
+    return pytest.param(case, id=case["file"].removeprefix("open/"), marks=marks)
 
 
 def _side_parts(case: dict[str, Any]) -> list[str]:
