@@ -63,9 +63,7 @@ def schedule_slices(tenant_id: UUID, document_id: UUID) -> None:
 @shared_task(name="knowledge.resume_stalled_documents")
 def resume_stalled_documents() -> None:
     """Queue again what a crash has lost. Only when the queue is empty: otherwise it is merely waiting."""
-    with app.connection_for_read() as connection:
-        waiting = connection.SimpleQueue(app.conf.task_default_queue).qsize()
-    if waiting:
+    if _is_queue_waiting():
         return
     for tenant_id, document_id, stage in ingest.stalled_documents():
         if stage == "embedding":
@@ -73,6 +71,14 @@ def resume_stalled_documents() -> None:
         else:
             ingest.release_stalled(tenant_id, document_id)
             process_document_task.delay(str(tenant_id), str(document_id))
+
+
+def _is_queue_waiting() -> bool:
+    with app.connection_for_read() as connection:
+        try:
+            return connection.SimpleQueue(app.conf.task_default_queue).qsize() > 0
+        except connection.channel_errors:
+            return False  # the broker forgets a queue that has been emptied
 
 
 @shared_task(name="knowledge.compact_statistics")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -21,8 +22,8 @@ class Fused:
 
 
 def fuse(legs: Mapping[str, Sequence[Scored]], weights: Mapping[str, float]) -> list[Fused]:
-    """All candidates, best first. A leg that lacks a candidate adds nothing. Ties: by best rank in any
-    leg, then by id."""
+    """All candidates, best first. A leg that lacks a candidate adds nothing. Ties go to the better
+    lexical rank (a code or name that stands there is surer than a likeness), then to the id."""
     candidates: dict[UUID, Fused] = {}
     for name, scored in legs.items():
         for rank, hit in enumerate(scored, start=1):
@@ -32,5 +33,6 @@ def fuse(legs: Mapping[str, Sequence[Scored]], weights: Mapping[str, float]) -> 
     return sorted(candidates.values(), key=_order)
 
 
-def _order(candidate: Fused) -> tuple[float, int, UUID]:
-    return (-candidate.score, min(rank for rank, _ in candidate.legs.values()), candidate.chunk_id)
+def _order(candidate: Fused) -> tuple[float, float, UUID]:
+    lexical = candidate.legs.get("lexical")
+    return (-candidate.score, lexical[0] if lexical else math.inf, candidate.chunk_id)

@@ -41,6 +41,10 @@ class Workers:
         while self._queue:
             self.step()
 
+    def clear(self) -> None:
+        """Forget what is queued, as a broker without its data would."""
+        self._queue.clear()
+
     def __len__(self) -> int:
         return len(self._queue)
 

@@ -28,8 +28,15 @@ def test_weights_scale_a_leg() -> None:
     ]
 
 
-def test_ties_go_to_the_smaller_id() -> None:
-    fused = fuse({"lexical": [Scored(B, 1.0)], "vector": [Scored(A, 1.0)]}, {})
+def test_ties_go_to_the_better_lexical_rank() -> None:
+    lexical, vector = [Scored(B, 9.0), Scored(A, 8.0)], [Scored(A, 0.9), Scored(B, 0.8)]
+    assert [
+        candidate.chunk_id for candidate in fuse({"lexical": lexical, "vector": vector}, {})
+    ] == [B, A]
+
+
+def test_other_ties_go_to_the_smaller_id() -> None:
+    fused = fuse({"vector": [Scored(B, 1.0)], "vector other": [Scored(A, 1.0)]}, {})
     assert [candidate.chunk_id for candidate in fused] == [A, B]
 
 
