@@ -66,11 +66,22 @@ def resume_stalled_documents() -> None:
     if _is_queue_waiting():
         return
     for tenant_id, document_id, stage in ingest.stalled_documents():
-        if stage == "embedding":
-            schedule_slices(tenant_id, document_id)
-        else:
-            ingest.release_stalled(tenant_id, document_id)
-            process_document_task.delay(str(tenant_id), str(document_id))
+        _resume(tenant_id, document_id, stage)
+
+
+def resume_unfinished_documents() -> None:
+    """Queue all unfinished work: only where no worker runs yet. A task that is queued twice finds its
+    work claimed or done."""
+    for tenant_id, document_id, stage in ingest.unfinished_documents():
+        _resume(tenant_id, document_id, stage)
+
+
+def _resume(tenant_id: UUID, document_id: UUID, stage: str) -> None:
+    if stage == "embedding":
+        schedule_slices(tenant_id, document_id)
+    else:
+        ingest.release_stalled(tenant_id, document_id)
+        process_document_task.delay(str(tenant_id), str(document_id))
 
 
 def _is_queue_waiting() -> bool:

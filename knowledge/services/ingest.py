@@ -21,7 +21,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -44,6 +44,7 @@ SLICE = 128  # chunks a task embeds: some seconds of work, so that workers share
 _BATCH = 32
 _INSERT_BATCH = 500
 _STALE_AFTER = timedelta(seconds=90)
+_STALE_READING_AFTER = timedelta(seconds=Limits().timeout_s + 60)
 _LANGUAGE_SAMPLE = 4000  # characters
 
 
@@ -109,12 +110,27 @@ def fail_document(tenant_id: UUID, document_id: UUID, error: AppError) -> None:
 
 def stalled_documents() -> list[tuple[UUID, UUID, str]]:
     """Tenant, document and stage of work that no process seems to be doing any more."""
-    before = timezone.now() - _STALE_AFTER
-    unfinished = Document.unscoped.filter(
-        Q(heartbeat_at=None, updated_at__lt=before) | Q(heartbeat_at__lt=before),
-        status__in=[Document.Status.PENDING, Document.Status.PROCESSING],
+    now = timezone.now()
+    # Reading a file gives no sign of life before its own time limit.
+    reading = Q(stage=Document.Stage.EXTRACTING, heartbeat_at__lt=now - _STALE_READING_AFTER)
+    other = Q(heartbeat_at__lt=now - _STALE_AFTER) & ~Q(stage=Document.Stage.EXTRACTING)
+    queued = Q(heartbeat_at=None, updated_at__lt=now - _STALE_AFTER)
+    return _identify(_unfinished().filter(reading | other | queued))
+
+
+def unfinished_documents() -> list[tuple[UUID, UUID, str]]:
+    """The same of all unfinished work: for a start after which no older worker is alive."""
+    return _identify(_unfinished())
+
+
+def _unfinished() -> QuerySet[Document]:
+    return Document.unscoped.filter(
+        status__in=[Document.Status.PENDING, Document.Status.PROCESSING]
     )
-    return list(unfinished.values_list("tenant_id", "id", "stage")[:1000])
+
+
+def _identify(documents: QuerySet[Document]) -> list[tuple[UUID, UUID, str]]:
+    return list(documents.order_by("id").values_list("tenant_id", "id", "stage"))
 
 
 def release_stalled(tenant_id: UUID, document_id: UUID) -> None:
