@@ -84,6 +84,11 @@ def query_occurrences(text: str, languages: Iterable[str]) -> list[str]:
     return [term for start in starts for term in dict.fromkeys(chosen[start])]
 
 
+def is_code(term: str) -> bool:
+    """Whether a term is an identifier such as `ppr-9087`, `err_0x80` or `b2b`: letters or signs with digits."""
+    return any(sign.isdigit() for sign in term) and not term.isdigit()
+
+
 def _bridges(text: str, tokens: Sequence[Token], stops: Collection[Token]) -> set[Token]:
     """Chinese character pairs that join a function word to its neighbour: rare, but no words."""
     places = {place for token in stops for place in range(token.start, token.end)}

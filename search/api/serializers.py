@@ -127,7 +127,9 @@ def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
 
 def explain_hit(hit: Hit) -> dict[str, Any]:
     """Rank and score in each leg; null where the leg did not return the passage."""
-    legs: dict[str, Any] = dict.fromkeys(("lexical", "vector", "federated", "rerank", "recency"))
+    legs: dict[str, Any] = dict.fromkeys(
+        ("lexical", "exact", "vector", "federated", "rerank", "recency")
+    )
     for name, (rank, score) in hit.fused.legs.items():
         legs[name] = {"rank": rank, "score": round(score, 4)}
     return legs

@@ -16,7 +16,7 @@ from django.db.models import F, Sum
 from accounts.access import Actor
 from accounts.tenancy import tenant_scope
 from config.errors import RemoteError
-from knowledge.lexical.analyzer import query_occurrences
+from knowledge.lexical.analyzer import is_code, query_occurrences
 from knowledge.lexical.weights import query_weights
 from knowledge.models import Chunk, Document, KnowledgeBase
 from knowledge.services.statistics import corpus_statistics, document_frequencies
@@ -73,12 +73,12 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
         if remark:
             outcome.degraded.append(("principals", remark))
         with outcome.timed("analyse_query"):
-            weights = _analyse(outcome)
+            analysis = _analyse(outcome)
     vectors = _embed(outcome) if _wants_vectors(request) else {}
     with tenant_scope(actor.tenant_id):
         _limit_time(request, started)
         with outcome.timed("retrieve"):
-            legs = _retrieve(outcome, weights, vectors)
+            legs = _retrieve(outcome, analysis, vectors)
         with outcome.timed("fuse"):
             fused = fuse(legs, {})
         with outcome.timed("load"):
@@ -92,15 +92,28 @@ def _wants_vectors(request: SearchRequest) -> bool:
     return request.mode is Mode.INSTANT and request.strategy is not Strategy.LEXICAL
 
 
-def _analyse(outcome: SearchOutcome) -> dict[int, float]:
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """BM25 weights of the query's terms, and of those among them that are codes."""
+
+    weights: dict[int, float]
+    codes: list[str]
+    code_weights: dict[int, float]
+
+
+def _analyse(outcome: SearchOutcome) -> _Analysis:
     statistics = corpus_statistics(outcome.scope.base_ids)
     outcome.languages = statistics.languages
     # A word that the query repeats counts as often as it stands there.
     repeated = query_occurrences(outcome.request.query, statistics.languages)
     outcome.terms = list(dict.fromkeys(repeated))
     frequencies = document_frequencies(outcome.scope.base_ids, outcome.terms)
-    return query_weights(
-        [term for term in repeated if term in frequencies], frequencies, statistics.chunks
+    known = [term for term in repeated if term in frequencies]
+    codes = [term for term in dict.fromkeys(known) if is_code(term)]
+    return _Analysis(
+        query_weights(known, frequencies, statistics.chunks),
+        codes,
+        query_weights(codes, frequencies, statistics.chunks),
     )
 
 
@@ -119,17 +132,17 @@ def _embed(outcome: SearchOutcome) -> dict[str, list[float]]:
 
 
 def _retrieve(
-    outcome: SearchOutcome, weights: dict[int, float], vectors: dict[str, list[float]]
+    outcome: SearchOutcome, analysis: _Analysis, vectors: dict[str, list[float]]
 ) -> dict[str, Sequence[Scored]]:
     legs: dict[str, Sequence[Scored]] = {}
-    for name, run in _plan(outcome, weights, vectors):
+    for name, run in _plan(outcome, analysis, vectors):
         with _leg(outcome, name):
             legs[name] = run()
     return legs
 
 
 def _plan(
-    outcome: SearchOutcome, weights: dict[int, float], vectors: dict[str, list[float]]
+    outcome: SearchOutcome, analysis: _Analysis, vectors: dict[str, list[float]]
 ) -> Iterator[tuple[str, Callable[[], list[Scored]]]]:
     """The legs that mode and strategy ask for."""
     request, scope = outcome.request, outcome.scope
@@ -137,7 +150,16 @@ def _plan(
         yield "filename", partial(filename_leg, scope, request.condition, request.query)
         return
     if request.strategy is not Strategy.SEMANTIC:
-        yield "lexical", partial(lexical_leg, scope, request.condition, outcome.terms, weights)
+        yield (
+            "lexical",
+            partial(lexical_leg, scope, request.condition, outcome.terms, analysis.weights),
+        )
+    if request.strategy is Strategy.HYBRID and analysis.codes:
+        # To a vector one code is like another; a passage that holds the very code has to win.
+        yield (
+            "exact",
+            partial(lexical_leg, scope, request.condition, analysis.codes, analysis.code_weights),
+        )
     for number, (model, bases) in enumerate(_by_model(scope.bases).items()):
         if model in vectors:
             # Scores of different models do not compare: each model is a leg of its own.

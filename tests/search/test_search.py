@@ -128,6 +128,17 @@ def test_a_key_bound_to_a_base_sees_no_other(
         ask("herons", bound, knowledge_bases=["main"])
 
 
+def test_a_passage_with_the_very_code_beats_its_likes(
+    keeper: Actor, base: KnowledgeBase, workers: Workers, ask: Ask
+) -> None:
+    rows = "\n".join(f"SB-{1000 + n},Compound {n},{n % 40}" for n in range(300))
+    workers.ingest(keeper, base, f"Code,Substance,Max. temperature\n{rows}\n", "substances.csv")
+    for number in (1003, 1101, 1299):
+        best = ask(f"At what maximum temperature may SB-{number} be stored?").hits[0]
+        assert f"SB-{number}" in best.chunk.content
+        assert best.fused.legs["exact"][0] == 1
+
+
 def test_empty_bases_give_no_results_and_no_error(
     keeper: Actor, base: KnowledgeBase, ask: Ask
 ) -> None:
