@@ -32,6 +32,11 @@ def issue_key(
     """A new key and its full text, `gw_<prefix>_<secret>`, which nobody can read again."""
     actor.require(Action.ADMIN)
     _validate(name, scopes, expires_at)
+    if agent_id is not None:
+        raise InvalidInputError(
+            "There is no such agent; agents come with a later version.",
+            [FieldError("agent", "Leave it out and limit the key by knowledge_bases.")],
+        )
     _require_no_more(actor, scopes, knowledge_base_ids)
     prefix, secret = secrets.token_hex(_PREFIX_BYTES), secrets.token_urlsafe(32)
     key = ApiKey.objects.create(

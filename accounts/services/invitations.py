@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
+from smtplib import SMTPException
 
 from django.conf import settings
 from django.core.mail import send_mail
-from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,7 +17,9 @@ from accounts.models import Invitation, Membership, Role, User
 from accounts.models.membership import invitation_expiry
 from accounts.services.audit import record_event
 from accounts.tenancy import tenant_scope
-from config.errors import ConflictError, ForbiddenError, NotFoundError
+from config.errors import ConflictError, ForbiddenError, NotFoundError, TransientError
+
+logger = logging.getLogger(__name__)
 
 
 def invite(*, actor: Actor, email: str, role: str, tenant_name: str) -> Invitation:
@@ -42,9 +45,14 @@ def invite(*, actor: Actor, email: str, role: str, tenant_name: str) -> Invitati
         f"{actor.label} invites you to {tenant_name} on Groundwork.\n\n"
         f"Open this link to join (it works for seven days):\n{link}\n"
     )
-    transaction.on_commit(
-        lambda: send_mail(f"Join {tenant_name} on Groundwork", message, None, [email])
-    )
+    # Before the commit: a mail that could not be sent must not leave an invitation that looks sent.
+    try:
+        send_mail(f"Join {tenant_name} on Groundwork", message, None, [email])
+    except (SMTPException, OSError) as error:
+        logger.warning("The mail to %s could not be sent: %s", email, error)
+        raise TransientError(
+            "The mail could not be sent, so nobody was invited. Check the mail settings and try again."
+        ) from error
     return invitation
 
 

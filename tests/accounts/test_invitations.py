@@ -139,3 +139,20 @@ def test_only_an_owner_invites_owners(browser: BrowserFactory, admin: Membership
         content_type="application/json",
     )
     assert answer.status_code == 403
+
+
+def test_a_mail_server_that_fails_leaves_no_invitation(
+    browser: BrowserFactory, admin: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: Any) -> None:
+        raise ConnectionRefusedError("connection refused")
+
+    monkeypatch.setattr("accounts.services.invitations.send_mail", refuse)
+    answer = browser(admin).post(
+        "/api/v1/members/",
+        {"email": "new@example.com", "role": "editor"},
+        content_type="application/json",
+    )
+    assert answer.status_code == 502
+    assert "nobody was invited" in answer.json()["detail"]
+    assert not Invitation.unscoped.exists()
