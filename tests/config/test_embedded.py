@@ -44,6 +44,7 @@ def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
+    kill_everything(DataFolder(folder / "data"))  # what a test has left without a holder
     shutil.rmtree(folder, ignore_errors=True)
 
 
