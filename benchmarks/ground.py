@@ -9,31 +9,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from config.env import set_default
+from django.conf import settings
+from django.core.management import call_command
 
-set_default("GROUNDWORK_PROFILE", "development")
-set_default("GROUNDWORK_DATA", ".data-bench")
-set_default("GROUNDWORK_EMBED_THREADS", "2")
-set_default("DJANGO_SETTINGS_MODULE", "config.settings")
-
-import django  # noqa: E402
-
-django.setup()
-
-from django.conf import settings  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-
-from accounts.access import Actor, operator_actor  # noqa: E402
-from accounts.models import User  # noqa: E402
-from accounts.services.tenants import found_tenant  # noqa: E402
-from accounts.tenancy import tenant_scope  # noqa: E402
-from config.celery import app  # noqa: E402
-from config.embedded.lease import running_servers  # noqa: E402
-from knowledge.models import KnowledgeBase  # noqa: E402
-from knowledge.services.documents import NewDocument, add_document  # noqa: E402
-from knowledge.services.knowledge_bases import create_knowledge_base  # noqa: E402
-from knowledge.services.lexical_index import reweigh_base  # noqa: E402
-from knowledge.services.statistics import fold_statistics  # noqa: E402
+from accounts.access import Actor, operator_actor
+from accounts.models import User
+from accounts.services.tenants import found_tenant
+from accounts.tenancy import tenant_scope
+from config.celery import app
+from config.embedded.lease import running_servers
+from knowledge.models import KnowledgeBase
+from knowledge.services.documents import NewDocument, add_document
+from knowledge.services.knowledge_bases import create_knowledge_base
+from knowledge.services.lexical_index import reweigh_base
+from knowledge.services.statistics import fold_statistics
 
 ROOT = Path(__file__).resolve().parent.parent
 EVALSETS = ROOT.parent / "shared" / "evalsets"
