@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 export GROUNDWORK_PROFILE ?= development
 
 # A production-like environment for `check --deploy`; the key is thrown away.
-DEPLOY_ENV = GROUNDWORK_PROFILE=production GROUNDWORK_DATA=.data-test \
+DEPLOY_ENV = GROUNDWORK_PROFILE=production \
 	SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(64))')
 
 .DEFAULT_GOAL := help
@@ -22,6 +22,7 @@ up: .venv/.installed  ## run everything on this machine; Ctrl-C stops it, data s
 test: lint  ## lint, types and the whole test suite
 	$(RUN) -m pytest -n 2
 
+lint: export GROUNDWORK_DATA := .data-test
 lint: .venv/.installed-dev  ## format, lint, import and type checks, migrations, deployment checks
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
