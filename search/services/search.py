@@ -26,6 +26,9 @@ from search.fusion import Fused, fuse
 from search.request import Mode, SearchRequest, Strategy
 from search.retrieval.legs import Scored, filename_leg, lexical_leg, vector_leg
 
+_LATE = "Ran out of time (deadline_ms)."
+_LEAST_TIMEOUT_MS = 50  # room for the statements that set and lift the bound
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -76,9 +79,8 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
             analysis = _analyse(outcome)
     vectors = _embed(outcome) if _wants_vectors(request) else {}
     with tenant_scope(actor.tenant_id):
-        _limit_time(request, started)
         with outcome.timed("retrieve"):
-            legs = _retrieve(outcome, analysis, vectors)
+            legs = _retrieve(outcome, analysis, vectors, started + request.deadline_ms / 1000)
         with outcome.timed("fuse"):
             fused = fuse(legs, {})
         with outcome.timed("load"):
@@ -132,12 +134,22 @@ def _embed(outcome: SearchOutcome) -> dict[str, list[float]]:
 
 
 def _retrieve(
-    outcome: SearchOutcome, analysis: _Analysis, vectors: dict[str, list[float]]
+    outcome: SearchOutcome,
+    analysis: _Analysis,
+    vectors: dict[str, list[float]],
+    deadline: float,
 ) -> dict[str, Sequence[Scored]]:
+    """The legs that were done by `deadline`, a moment of `time.perf_counter`."""
     legs: dict[str, Sequence[Scored]] = {}
     for name, run in _plan(outcome, analysis, vectors):
+        left_ms = int((deadline - time.perf_counter()) * 1000)
+        if left_ms <= 0:
+            outcome.degraded.append((name, _LATE))
+            continue
         with _leg(outcome, name):
+            _limit_statements(max(left_ms, _LEAST_TIMEOUT_MS))
             legs[name] = run()
+            _limit_statements(0)  # what follows is short and has to be done
     return legs
 
 
@@ -175,7 +187,7 @@ def _leg(outcome: SearchOutcome, name: str) -> Iterator[None]:
         with transaction.atomic(), outcome.timed(name):
             yield
     except OperationalError:
-        outcome.degraded.append((name, "Ran out of time (deadline_ms)."))
+        outcome.degraded.append((name, _LATE))
 
 
 def _by_model(bases: Sequence[KnowledgeBase]) -> dict[str, list[KnowledgeBase]]:
@@ -185,10 +197,10 @@ def _by_model(bases: Sequence[KnowledgeBase]) -> dict[str, list[KnowledgeBase]]:
     return groups
 
 
-def _limit_time(request: SearchRequest, started: float) -> None:
-    left = max(1, request.deadline_ms - int((time.perf_counter() - started) * 1000))
+def _limit_statements(timeout_ms: int) -> None:
+    """Bound each further statement of the transaction; 0 lifts the bound. Undone with its savepoint."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(left)])
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(timeout_ms)])
 
 
 def _load(fused: Sequence[Fused], request: SearchRequest) -> list[Hit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from accounts.tenancy import tenant_scope
 from config.errors import InvalidInputError, TransientError
 from knowledge.models import KnowledgeBase
 from knowledge.services.knowledge_bases import create_knowledge_base
+from providers.registry import embedder_for
 from search.api.serializers import render_outcome
 from search.request import Mode, SearchRequest, Strategy
 from search.services import search as service
@@ -161,6 +163,24 @@ def test_a_failing_embedder_degrades_to_words_and_says_so(
     assert _first(outcome) == "invoices.txt"
     assert outcome.degraded == [("embed_query", "The embedding service does not answer.")]
     assert render_outcome(outcome, uuid4())["complete"] is False
+
+
+@pytest.mark.usefixtures("library")
+def test_a_deadline_spent_on_the_embedding_degrades_and_does_not_fail(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = embedder_for
+
+    def slow(model: str) -> object:
+        time.sleep(0.15)
+        return real(model)
+
+    monkeypatch.setattr(service, "embedder_for", slow)
+    outcome = ask("invoices", deadline_ms=100)
+    assert outcome.hits == []
+    assert [name for name, _ in outcome.degraded] == ["lexical", "vector"]
+    monkeypatch.undo()
+    assert _first(ask("invoices", deadline_ms=10_000)) == "invoices.txt"
 
 
 @pytest.mark.usefixtures("library")
