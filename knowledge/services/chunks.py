@@ -8,7 +8,7 @@ from accounts.access import Action, Actor
 from accounts.services.audit import record_event
 from config.errors import FieldError, InvalidInputError
 from knowledge.models import Chunk
-from knowledge.services.lexical_index import context_of, fill_lexical_columns
+from knowledge.services.lexical_index import fill_lexical_columns, text_in_context
 from knowledge.services.statistics import count_chunks
 from providers.registry import embedder_for
 
@@ -38,7 +38,7 @@ def edit_chunk(
 def _rewrite(chunk: Chunk, content: str) -> None:
     base, title = chunk.knowledge_base, chunk.document.title
     embedder = embedder_for(base.embedding_model)
-    text = f"{context_of(title, chunk.heading_path)}\n{content}"
+    text = text_in_context(title, chunk.heading_path, content)
     tokens = embedder.count_tokens([text])[0]
     if not content.strip():
         raise InvalidInputError(

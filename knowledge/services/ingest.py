@@ -33,7 +33,11 @@ from knowledge.lexical.language import detect_language
 from knowledge.models import Chunk, Document, KnowledgeBase
 from knowledge.services.chunking import ChunkDraft, chunk_text
 from knowledge.services.documents import read_original
-from knowledge.services.lexical_index import context_of, fill_lexical_columns
+from knowledge.services.lexical_index import (
+    context_of,
+    fill_lexical_columns,
+    text_in_context,
+)
 from knowledge.services.publish import publish_version
 from knowledge.services.statistics import count_document
 from providers.registry import embedder_for
@@ -74,7 +78,7 @@ def embed_slice(tenant_id: UUID, document_id: UUID, first: int, stop: int) -> No
         model = batch[0].knowledge_base.embedding_model
         title = batch[0].document.title
         vectors = embedder_for(model).embed_passages(
-            [f"{context_of(title, chunk.heading_path)}\n{chunk.content}" for chunk in batch]
+            [text_in_context(title, chunk.heading_path, chunk.content) for chunk in batch]
         )
         _store_vectors(tenant_id, document_id, batch, vectors.tolist())
     finish_document(tenant_id, document_id)

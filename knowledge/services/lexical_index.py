@@ -21,6 +21,11 @@ def context_of(title: str, heading_path: Iterable[str]) -> str:
     return " › ".join(part for part in (title, *heading_path) if part)
 
 
+def text_in_context(title: str, heading_path: Iterable[str], content: str) -> str:
+    """What is indexed and embedded of a passage: the same text for words and vectors."""
+    return f"{context_of(title, heading_path)}\n{content}"
+
+
 def fill_lexical_columns(
     chunk: Chunk, *, title: str, fallback_language: str, base: KnowledgeBase
 ) -> None:
@@ -30,7 +35,7 @@ def fill_lexical_columns(
         if base.language != KnowledgeBase.Language.AUTO
         else detect_language(chunk.content) or fallback_language
     )
-    tokens = analyze(f"{context_of(title, chunk.heading_path)}\n{chunk.content}", chunk.language)
+    tokens = analyze(text_in_context(title, chunk.heading_path, chunk.content), chunk.language)
     chunk.lexemes = tsvector_literal(tokens)
     chunk.lexical_length = length_of(tokens)
     weights = document_weights(tokens, base.average_length)
@@ -54,7 +59,7 @@ def reweigh_base(base: KnowledgeBase) -> int:
     )
     for chunk in chunks.order_by("id").iterator(chunk_size=_BATCH):
         tokens = analyze(
-            f"{context_of(titles.get(chunk.document_id, ''), chunk.heading_path)}\n{chunk.content}",
+            text_in_context(titles.get(chunk.document_id, ""), chunk.heading_path, chunk.content),
             chunk.language,
         )
         chunk.lexical_weights = SparseVector(document_weights(tokens, average), DIMENSIONS)

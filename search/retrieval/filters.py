@@ -133,9 +133,9 @@ def _text(column: str, operator: str, value: Any) -> Condition:
         )
     text = _string(value)
     if operator == "contains":
-        return Condition(f"({column} ILIKE %s)", (f"%{_escaped(text)}%",))
+        return Condition(f"({column} ILIKE %s)", (f"%{escape_like(text)}%",))
     if operator == "starts_with":
-        return Condition(f"({column} ILIKE %s)", (f"{_escaped(text)}%",))
+        return Condition(f"({column} ILIKE %s)", (f"{escape_like(text)}%",))
     return Condition(f"({column} {_COMPARE[operator]} %s)", (text,))
 
 
@@ -231,7 +231,8 @@ def _moment(value: Any) -> datetime:
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
 
 
-def _escaped(text: str) -> str:
+def escape_like(text: str) -> str:
+    """Text that LIKE takes literally."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -16,7 +16,7 @@ from pgvector import SparseVector
 
 from knowledge.lexical.weights import DIMENSIONS, tsquery_literal
 from search.access import AccessScope
-from search.retrieval.filters import Condition
+from search.retrieval.filters import Condition, escape_like
 
 DEPTH = 500
 
@@ -68,7 +68,7 @@ def filename_leg(scope: AccessScope, condition: Condition | None, query: str) ->
     """Documents whose title or file name holds the words or resembles them; the first chunk stands
     for the document."""
     source, where, parameters = _searchable(scope, condition, join_document=True)
-    words = [_like(word) for word in query.split()[:16]]
+    words = [f"%{escape_like(word)}%" for word in query.split()[:16]]
     if not words:
         return []
     name = "(d.title || ' ' || d.filename || ' ' || d.source_uri)"
@@ -107,8 +107,3 @@ def _run(sql: str, parameters: Sequence[Any]) -> list[Scored]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return [Scored(chunk_id, float(score)) for chunk_id, score in cursor.fetchall()]
-
-
-def _like(word: str) -> str:
-    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
