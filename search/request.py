@@ -12,6 +12,7 @@ from search.retrieval.legs import DEPTH
 
 MAX_QUERY_CHARS = 8000
 MAX_LIMIT = 100
+MAX_NEIGHBOURS = 5
 
 
 class Mode(StrEnum):
@@ -42,6 +43,10 @@ class SearchRequest:
     condition: Condition | None = None
     as_principals: Sequence[str] | None = None
     group_by_document: bool = False
+    recency: float = 0.0  # 0 leaves age aside, 1 lets it decide between equals
+    rerank: bool = False
+    neighbours: int = 0  # passages before and after each hit to return with it
+    facets: Sequence[str] = ()  # fields of the filter language whose values are counted
     deadline_ms: int = 10_000
     explain: bool = False
     unavailable: Sequence[str] = ()  # operations asked for that this installation lacks
@@ -56,5 +61,9 @@ class SearchRequest:
             errors.append(FieldError("limit", f"From 1 to {MAX_LIMIT}."))
         if self.offset < 0 or self.offset + self.limit > DEPTH:
             errors.append(FieldError("offset", f"offset + limit is at most {DEPTH}."))
+        if not 0 <= self.recency <= 1:
+            errors.append(FieldError("recency", "From 0 to 1."))
+        if not 0 <= self.neighbours <= MAX_NEIGHBOURS:
+            errors.append(FieldError("neighbours", f"From 0 to {MAX_NEIGHBOURS}."))
         if errors:
             raise InvalidInputError("The search cannot be run.", errors)

@@ -1,6 +1,5 @@
 import accounts.tenancy
 import django.contrib.postgres.fields
-import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import django.db.models.deletion
 import knowledge.models.document
@@ -38,6 +37,8 @@ class Migration(migrations.Migration):
                 ('lexical_weights', pgvector.django.sparsevec.SparseVectorField(dimensions=1000000000, null=True)),
                 ('lexical_length', models.IntegerField(default=0)),
                 ('embedding', pgvector.django.halfvec.HalfVectorField(null=True)),
+                ('embedding_alternate', pgvector.django.halfvec.HalfVectorField(null=True)),
+                ('fingerprint', models.BigIntegerField(default=0)),
                 ('principals', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=300), default=knowledge.models.document.public_only, size=None)),
                 ('live', models.BooleanField(default=True)),
                 ('enabled', models.BooleanField(default=True, help_text='Switched off: search does not see it.')),
@@ -88,6 +89,7 @@ class Migration(migrations.Migration):
                 ('breadcrumbs', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=300), blank=True, default=list, size=None)),
                 ('metadata', models.JSONField(blank=True, default=dict)),
                 ('principals', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=300), default=knowledge.models.document.public_only, help_text='Who may find it: public, user:mail@example.com, group:name.', size=None)),
+                ('boost', models.FloatField(default=1.0, help_text='Factor for the scores of its passages; 1 changes nothing.')),
                 ('original', models.FileField(editable=False, max_length=500, upload_to='')),
                 ('size', models.BigIntegerField(default=0, editable=False)),
                 ('content_hash', models.CharField(editable=False, max_length=64)),
@@ -149,6 +151,9 @@ class Migration(migrations.Migration):
                 ('description', models.TextField(blank=True, help_text='What an agent finds here, in a sentence or two.')),
                 ('status', models.CharField(choices=[('active', 'Active'), ('archived', 'Archived')], default='active', max_length=10)),
                 ('embedding_model', models.CharField(editable=False, max_length=200)),
+                ('embedding_field', models.CharField(choices=[('embedding', 'First'), ('embedding_alternate', 'Second')], default='embedding', editable=False, help_text="The vector field of its chunks that holds this model's vectors.", max_length=20)),
+                ('own_indexes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), blank=True, default=list, editable=False, help_text='The chunk columns for which the base has a finished index of its own.', size=None)),
+                ('source_boosts', models.JSONField(blank=True, default=dict, help_text='Factors for the scores of sources, such as {"wiki": 1.5}; 1 changes nothing.')),
                 ('language', models.CharField(choices=[('auto', 'Recognise for each passage'), ('en', 'English'), ('zh', '中文'), ('ja', '日本語'), ('ko', '한국어'), ('de', 'Deutsch'), ('fr', 'Français'), ('es', 'Español'), ('it', 'Italiano'), ('pt', 'Português'), ('ru', 'Русский'), ('ar', 'العربية'), ('hi', 'हिन्दी')], default='auto', help_text='Language of the documents.', max_length=8)),
                 ('chunk_size', models.PositiveIntegerField(default=256, help_text='Target length of a chunk in tokens.')),
                 ('chunk_overlap', models.PositiveIntegerField(default=32, help_text='Tokens that neighbouring chunks share.')),
@@ -235,10 +240,6 @@ class Migration(migrations.Migration):
             model_name='document',
             constraint=models.UniqueConstraint(condition=models.Q(('replaces__isnull', False)), fields=('tenant', 'replaces'), name='one_new_version_at_a_time'),
         ),
-        migrations.AddIndex(
-            model_name='chunk',
-            index=django.contrib.postgres.indexes.GinIndex(condition=models.Q(('enabled', True), ('live', True)), fields=['lexemes'], name='chunk_lexemes'),
-        ),
         migrations.AddConstraint(
             model_name='chunk',
             constraint=models.UniqueConstraint(fields=('tenant', 'document', 'live', 'ordinal'), name='one_chunk_per_place'),
@@ -267,6 +268,16 @@ class Migration(migrations.Migration):
         ),
         tenant_table("knowledge_lengthstatistic", {"knowledge_base_id": "knowledge_knowledgebase"}),
         tenant_table("knowledge_termstatistic", {"knowledge_base_id": "knowledge_knowledgebase"}),
+        # A row is read for its weights and vector far more often than for its text: the text goes out
+        # of line first, what is compared stays in the row.
+        migrations.RunSQL(
+            """
+            ALTER TABLE knowledge_chunk ALTER COLUMN embedding SET STORAGE MAIN;
+            ALTER TABLE knowledge_chunk ALTER COLUMN embedding_alternate SET STORAGE MAIN;
+            ALTER TABLE knowledge_chunk ALTER COLUMN lexical_weights SET STORAGE MAIN;
+            """,
+            migrations.RunSQL.noop,
+        ),
         # Row-level security applies its condition first, and lets an index answer another one only if
         # that cannot leak what it compares. The full-text match cannot; PostgreSQL does not know it. Only a
         # superuser may say so; without it the lexical search is right, and slower on large bases.

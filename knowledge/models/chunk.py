@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Q
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from accounts.tenancy import TenantForeignKey, TenantModel
@@ -18,7 +16,9 @@ class Chunk(TenantModel):
     """A passage with its place in the document, its lexical columns and its vector.
 
     `start` and `end` are character offsets into the document's extracted text. `live` is false while
-    a new version is being indexed; search sees live and enabled chunks only.
+    a new version is being indexed; search sees live and enabled chunks only. The base says which of
+    the two vector fields search reads (`KnowledgeBase.embedding_field`); the other one is filled while the
+    base changes its embedding model. `fingerprint` is the SimHash of the content, for near-duplicates.
     """
 
     knowledge_base = TenantForeignKey("knowledge.KnowledgeBase", related_name="chunks")
@@ -38,6 +38,8 @@ class Chunk(TenantModel):
     lexical_weights = SparseVectorField(dimensions=DIMENSIONS, null=True)
     lexical_length = models.IntegerField(default=0)
     embedding = HalfVectorField(null=True)
+    embedding_alternate = HalfVectorField(null=True)
+    fingerprint = models.BigIntegerField(default=0)
     principals = ArrayField(models.CharField(max_length=300), default=public_only)
     live = models.BooleanField(default=True)
     enabled = models.BooleanField(default=True, help_text="Switched off: search does not see it.")
@@ -48,11 +50,6 @@ class Chunk(TenantModel):
             models.UniqueConstraint(
                 fields=["tenant", "document", "live", "ordinal"], name="one_chunk_per_place"
             )
-        ]
-        indexes = [
-            GinIndex(
-                fields=["lexemes"], name="chunk_lexemes", condition=Q(live=True, enabled=True)
-            ),
         ]
         ordering = ["document", "ordinal"]
 

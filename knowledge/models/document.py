@@ -53,6 +53,9 @@ class Document(TenantModel):
         default=public_only,
         help_text="Who may find it: public, user:mail@example.com, group:name.",
     )
+    boost = models.FloatField(
+        default=1.0, help_text="Factor for the scores of its passages; 1 changes nothing."
+    )
     original = models.FileField(max_length=500, editable=False)
     size = models.BigIntegerField(default=0, editable=False)
     content_hash = models.CharField(max_length=64, editable=False)

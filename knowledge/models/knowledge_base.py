@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from accounts.tenancy import TenantModel
@@ -30,6 +31,10 @@ class KnowledgeBase(TenantModel):
         ARABIC = "ar", "العربية"
         HINDI = "hi", "हिन्दी"
 
+    class EmbeddingField(models.TextChoices):
+        FIRST = "embedding"
+        SECOND = "embedding_alternate"
+
     name = models.CharField(max_length=200)
     slug = models.SlugField(
         max_length=100,
@@ -42,6 +47,25 @@ class KnowledgeBase(TenantModel):
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     embedding_model = models.CharField(max_length=200, editable=False)
+    embedding_field = models.CharField(
+        max_length=20,
+        choices=EmbeddingField,
+        default=EmbeddingField.FIRST,
+        editable=False,
+        help_text="The vector field of its chunks that holds this model's vectors.",
+    )
+    own_indexes = ArrayField(
+        models.CharField(max_length=20),
+        default=list,
+        blank=True,
+        editable=False,
+        help_text="The chunk columns for which the base has a finished index of its own.",
+    )
+    source_boosts = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Factors for the scores of sources, such as {"wiki": 1.5}; 1 changes nothing.',
+    )
     language = models.CharField(
         max_length=8,
         choices=Language,
