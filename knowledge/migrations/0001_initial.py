@@ -2,6 +2,7 @@ import accounts.tenancy
 import django.contrib.postgres.fields
 import django.contrib.postgres.search
 import django.db.models.deletion
+import django.utils.timezone
 import knowledge.models.document
 import pgvector.django.halfvec
 import pgvector.django.sparsevec
@@ -152,6 +153,8 @@ class Migration(migrations.Migration):
                 ('status', models.CharField(choices=[('active', 'Active'), ('archived', 'Archived')], default='active', max_length=10)),
                 ('embedding_model', models.CharField(editable=False, max_length=200)),
                 ('embedding_field', models.CharField(choices=[('embedding', 'First'), ('embedding_alternate', 'Second')], default='embedding', editable=False, help_text="The vector field of its chunks that holds this model's vectors.", max_length=20)),
+                ('spare_model', models.CharField(blank=True, default='', editable=False, help_text='The model whose vectors the other field holds; empty: none, or leftovers.', max_length=200)),
+                ('spare_since', models.DateTimeField(blank=True, editable=False, help_text='Since when the other field has not been of use to search; empty: it is empty.', null=True)),
                 ('own_indexes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), blank=True, default=list, editable=False, help_text='The chunk columns for which the base has a finished index of its own.', size=None)),
                 ('source_boosts', models.JSONField(blank=True, default=dict, help_text='Factors for the scores of sources, such as {"wiki": 1.5}; 1 changes nothing.')),
                 ('language', models.CharField(choices=[('auto', 'Recognise for each passage'), ('en', 'English'), ('zh', '中文'), ('ja', '日本語'), ('ko', '한국어'), ('de', 'Deutsch'), ('fr', 'Français'), ('es', 'Español'), ('it', 'Italiano'), ('pt', 'Português'), ('ru', 'Русский'), ('ar', 'العربية'), ('hi', 'हिन्दी')], default='auto', help_text='Language of the documents.', max_length=8)),
@@ -193,6 +196,39 @@ class Migration(migrations.Migration):
                 ('chunks', models.IntegerField()),
                 ('length', models.BigIntegerField()),
                 ('knowledge_base', accounts.tenancy.TenantForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='knowledge.knowledgebase')),
+                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, editable=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='accounts.tenant')),
+            ],
+            options={
+                'abstract': False,
+                'base_manager_name': 'objects',
+                'default_manager_name': 'objects',
+            },
+        ),
+        migrations.CreateModel(
+            name='ReEmbedding',
+            fields=[
+                ('id', models.UUIDField(default=accounts.tenancy.new_id, editable=False, primary_key=True, serialize=False)),
+                ('from_model', models.CharField(max_length=200)),
+                ('to_model', models.CharField(max_length=200)),
+                ('field', models.CharField(max_length=20)),
+                ('status', models.CharField(choices=[('queued', 'Waiting for a worker'), ('running', 'Computing vectors; search uses the old ones'), ('ready', 'Vectors complete; preparing to switch'), ('switched', 'Done; search uses the new vectors'), ('failed', 'Failed; search uses the old vectors'), ('cancelled', 'Cancelled; search uses the old vectors'), ('rolled_back', 'Rolled back; search uses the old vectors')], default='queued', max_length=12)),
+                ('total', models.IntegerField(default=0)),
+                ('done', models.IntegerField(default=0)),
+                ('reused', models.IntegerField(default=0)),
+                ('shortened', models.IntegerField(default=0)),
+                ('error', models.TextField(blank=True)),
+                ('error_code', models.CharField(blank=True, max_length=50)),
+                ('attempts', models.IntegerField(default=0)),
+                ('is_emptied', models.BooleanField(default=False)),
+                ('lanes', models.JSONField(default=list)),
+                ('claims', models.JSONField(default=dict)),
+                ('cursor', models.UUIDField(null=True)),
+                ('started_by', models.CharField(max_length=300)),
+                ('heartbeat_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('started_at', models.DateTimeField(null=True)),
+                ('finished_at', models.DateTimeField(null=True)),
+                ('knowledge_base', accounts.tenancy.TenantForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='reembeddings', to='knowledge.knowledgebase')),
                 ('tenant', models.ForeignKey(db_constraint=False, db_index=False, editable=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='accounts.tenant')),
             ],
             options={
@@ -244,6 +280,10 @@ class Migration(migrations.Migration):
             model_name='chunk',
             constraint=models.UniqueConstraint(fields=('tenant', 'document', 'live', 'ordinal'), name='one_chunk_per_place'),
         ),
+        migrations.AddConstraint(
+            model_name='reembedding',
+            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['queued', 'running', 'ready'])), fields=('tenant', 'knowledge_base'), name='one_reembedding_at_a_time'),
+        ),
         migrations.AddIndex(
             model_name='termstatistic',
             index=models.Index(fields=['tenant', 'knowledge_base', 'term'], include=('chunks',), name='term_by_base'),
@@ -267,6 +307,7 @@ class Migration(migrations.Migration):
             },
         ),
         tenant_table("knowledge_lengthstatistic", {"knowledge_base_id": "knowledge_knowledgebase"}),
+        tenant_table("knowledge_reembedding", {"knowledge_base_id": "knowledge_knowledgebase"}),
         tenant_table("knowledge_termstatistic", {"knowledge_base_id": "knowledge_knowledgebase"}),
         # A row is read for its weights and vector far more often than for its text: the text goes out
         # of line first, what is compared stays in the row.

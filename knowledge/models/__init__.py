@@ -4,6 +4,7 @@ from knowledge.models.chunk import Chunk
 from knowledge.models.cluster import Cluster, ClusterEvidence
 from knowledge.models.document import Document
 from knowledge.models.knowledge_base import KnowledgeBase
+from knowledge.models.reembedding import ReEmbedding
 from knowledge.models.statistics import LengthStatistic, TermStatistic
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Document",
     "KnowledgeBase",
     "LengthStatistic",
+    "ReEmbedding",
     "TermStatistic",
 ]

@@ -54,6 +54,19 @@ class KnowledgeBase(TenantModel):
         editable=False,
         help_text="The vector field of its chunks that holds this model's vectors.",
     )
+    spare_model = models.CharField(
+        max_length=200,
+        default="",
+        blank=True,
+        editable=False,
+        help_text="The model whose vectors the other field holds; empty: none, or leftovers.",
+    )
+    spare_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Since when the other field has not been of use to search; empty: it is empty.",
+    )
     own_indexes = ArrayField(
         models.CharField(max_length=20),
         default=list,
@@ -97,6 +110,12 @@ class KnowledgeBase(TenantModel):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def spare_field(self) -> str:
+        """The vector field that search does not read at present."""
+        fields = self.EmbeddingField
+        return fields.SECOND if self.embedding_field == fields.FIRST else fields.FIRST
 
     def chunking_options(self) -> ChunkingOptions:
         """How documents of this base are cut. Raises `InvalidInputError` for impossible values."""
