@@ -35,7 +35,7 @@ def visible_documents(actor: Actor) -> QuerySet[Document]:
 def visible_chunks(actor: Actor) -> QuerySet[Chunk]:
     """The chunks of those documents."""
     chunks: QuerySet[Chunk] = Chunk.objects.filter(live=True).defer(
-        "lexemes", "lexical_weights", "embedding"
+        "lexemes", "lexical_weights", "embedding", "embedding_alternate"
     )
     if actor.knowledge_base_ids is not None:
         chunks = chunks.filter(knowledge_base_id__in=actor.knowledge_base_ids)

@@ -97,7 +97,7 @@ class ChunkAdmin(ServiceAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
         """The visible chunks, without vectors and the documents' text."""
         chunks = visible_chunks(get_actor(request)).select_related("document", "knowledge_base")
-        return chunks.defer("lexemes", "lexical_weights", "embedding", "document__extracted_text")
+        return chunks.defer("document__extracted_text")
 
     @admin.action(description=_("Switch on"), permissions=["change"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Chunk]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -40,6 +40,12 @@ from knowledge.services.lexical_index import (
 )
 from knowledge.services.publish import publish_version
 from knowledge.services.statistics import count_document
+from knowledge.services.vector_space import (
+    VectorSpace,
+    find_space,
+    hold_space,
+    write_vectors,
+)
 from providers.registry import embedder_for
 
 logger = logging.getLogger(__name__)
@@ -74,19 +80,20 @@ def process_document(tenant_id: UUID, document_id: UUID) -> None:
 
 def embed_slice(tenant_id: UUID, document_id: UUID, first: int, stop: int) -> None:
     """Compute the missing vectors of chunks with `first <= ordinal < stop`. Raises `RemoteError`."""
-    while batch := _next_batch(tenant_id, document_id, first, stop):
-        model = batch[0].knowledge_base.embedding_model
+    while found := _next_batch(tenant_id, document_id, first, stop):
+        space, batch = found
         title = batch[0].document.title
-        vectors = embedder_for(model).embed_passages(
+        vectors = embedder_for(space.model).embed_passages(
             [text_in_context(title, chunk.heading_path, chunk.content) for chunk in batch]
         )
-        _store_vectors(tenant_id, document_id, batch, vectors.tolist())
+        _store_vectors(tenant_id, document_id, space, batch, vectors.tolist())
     finish_document(tenant_id, document_id)
 
 
 def finish_document(tenant_id: UUID, document_id: UUID) -> None:
     """Make a document ready once no vector is missing. Safe to call at any time, from anywhere."""
     with tenant_scope(tenant_id):
+        space = _hold_space(document_id)
         document = (
             Document.objects.select_for_update()
             .filter(
@@ -95,7 +102,7 @@ def finish_document(tenant_id: UUID, document_id: UUID) -> None:
             .defer("extracted_text")
             .first()
         )
-        if document is None or _missing(document_id).exists():
+        if document is None or space is None or _missing(document_id, space).exists():
             return
         publish_version(document)
 
@@ -148,7 +155,10 @@ def release_stalled(tenant_id: UUID, document_id: UUID) -> None:
 def slices_of(tenant_id: UUID, document_id: UUID) -> list[tuple[int, int]]:
     """The ordinal ranges with missing vectors."""
     with tenant_scope(tenant_id):
-        ordinals = _missing(document_id).values_list("ordinal", flat=True)
+        space = _find_space(document_id)
+        if space is None:
+            return []
+        ordinals = _missing(document_id, space).values_list("ordinal", flat=True)
         starts = sorted({ordinal // SLICE * SLICE for ordinal in ordinals})
     return [(start, start + SLICE) for start in starts]
 
@@ -280,37 +290,58 @@ def _schedule_slices(tenant_id: UUID, document_id: UUID) -> None:
     schedule_slices(tenant_id, document_id)
 
 
-def _missing(document_id: UUID) -> Any:
+def _missing(document_id: UUID, space: VectorSpace) -> QuerySet[Chunk]:
     """The chunks that stand between a document and readiness."""
-    return Chunk.objects.filter(document_id=document_id, embedding=None)
+    chunks: QuerySet[Chunk] = Chunk.objects.filter(document_id=document_id, **{space.field: None})
+    return chunks
 
 
-def _next_batch(tenant_id: UUID, document_id: UUID, first: int, stop: int) -> list[Chunk]:
+def _find_space(document_id: UUID) -> VectorSpace | None:
+    base_id = _base_of(document_id)
+    return find_space(base_id) if base_id else None
+
+
+def _hold_space(document_id: UUID) -> VectorSpace | None:
+    base_id = _base_of(document_id)
+    return hold_space(base_id) if base_id else None
+
+
+def _base_of(document_id: UUID) -> UUID | None:
+    ids = Document.objects.filter(id=document_id).values_list("knowledge_base_id", flat=True)
+    base_id: UUID | None = ids.first()
+    return base_id
+
+
+def _next_batch(
+    tenant_id: UUID, document_id: UUID, first: int, stop: int
+) -> tuple[VectorSpace, list[Chunk]] | None:
     with tenant_scope(tenant_id):
-        chunks = _missing(document_id).filter(ordinal__gte=first, ordinal__lt=stop)
-        chunks = chunks.select_related("knowledge_base", "document").only(
-            "id", "tenant_id", "content", "heading_path", "knowledge_base__embedding_model",
-            "knowledge_base__tenant_id", "document__title", "document__tenant_id",
+        space = _find_space(document_id)
+        if space is None:
+            return None
+        chunks = _missing(document_id, space).filter(ordinal__gte=first, ordinal__lt=stop)
+        chunks = chunks.select_related("document").only(
+            "id", "tenant_id", "content", "heading_path", "edited_at",
+            "document__title", "document__tenant_id",
         )  # fmt: skip
-        return list(chunks.order_by("ordinal")[:_BATCH])
+        batch = list(chunks.order_by("ordinal")[:_BATCH])
+    return (space, batch) if batch else None
 
 
 def _store_vectors(
-    tenant_id: UUID, document_id: UUID, batch: Sequence[Chunk], vectors: Sequence[Sequence[float]]
+    tenant_id: UUID,
+    document_id: UUID,
+    space: VectorSpace,
+    batch: Sequence[Chunk],
+    vectors: Sequence[Sequence[float]],
 ) -> None:
-    rows = [
-        (str(list(vector)), tenant_id, chunk.id)
-        for chunk, vector in sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)
-    ]
+    """Write vectors, unless the base has changed its model while they were computed."""
     with tenant_scope(tenant_id):
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                "UPDATE knowledge_chunk SET embedding = %s::halfvec "
-                "WHERE tenant_id = %s AND id = %s AND embedding IS NULL",
-                rows,
-            )
+        if hold_space(space.base_id) != space:
+            return
+        stored = write_vectors(space.field, batch, vectors)
         Document.objects.filter(id=document_id).update(
-            embedded_count=F("embedded_count") + len(rows), heartbeat_at=timezone.now()
+            embedded_count=F("embedded_count") + stored, heartbeat_at=timezone.now()
         )
 
 

@@ -57,9 +57,11 @@ def save_knowledge_base(
             "The base needs a name.", [FieldError("name", "Must not be empty.")]
         )
     base.chunking_options()
+    # What is not edited here may have been changed by a worker since the base was read.
+    fields = None if base._state.adding else [*EDITABLE, "updated_at"]  # noqa: SLF001 - documented
     try:
         with transaction.atomic():
-            base.save()
+            base.save(update_fields=fields)
     except IntegrityError as error:
         raise ConflictError(f"There is a knowledge base “{base.slug}” already.") from error
     record_event(

@@ -16,6 +16,8 @@ _VERSION_FIELDS = (
     "source_updated_at",
 )  # fmt: skip
 
+_STATE_FIELDS = ("status", "stage", "error", "error_code", "embedded_count", "indexed_at")
+
 
 def publish_version(document: Document) -> None:
     """Make the document's newest chunks the ones that search sees. The caller holds its row lock."""
@@ -29,9 +31,7 @@ def publish_version(document: Document) -> None:
         )
         count_document(document.id, sign=1)
     _mark_ready(document)
-    document.save(
-        update_fields=["status", "stage", "error", "error_code", "indexed_at", "updated_at"]
-    )
+    document.save(update_fields=[*_STATE_FIELDS, "updated_at"])
 
 
 def _replace(version: Document) -> None:
@@ -59,4 +59,5 @@ def _drop_live_chunks(document: Document) -> None:
 def _mark_ready(document: Document) -> None:
     document.status, document.stage = Document.Status.READY, Document.Stage.DONE
     document.error = document.error_code = ""
+    document.embedded_count = document.chunk_count
     document.indexed_at = timezone.now()
