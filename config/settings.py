@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -129,6 +130,11 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "resume-stalled-documents": {"task": "knowledge.resume_stalled_documents", "schedule": 120.0},
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
+    "check-golden-queries": {"task": "search.check_golden_queries", "schedule": 300.0},
+    "run-golden-queries-nightly": {
+        "task": "search.run_all_golden_queries",
+        "schedule": crontab(hour=2, minute=20),
+    },
 }
 GROUNDWORK_WORKERS = env_int(
     "GROUNDWORK_WORKERS", 2, help="Worker processes that ingest documents.", minimum=1

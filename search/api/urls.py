@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from search.api import views
 
 urlpatterns = [
+    path("", include("search.api.golden_urls")),
     path("search/", views.SearchView.as_view(), name="search"),
     path("searches/", views.SearchesView.as_view(), name="searches"),
     path("searches/<str:pk>/feedback/", views.FeedbackView.as_view(), name="search_feedback"),

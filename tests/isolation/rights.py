@@ -12,7 +12,7 @@ from accounts.api.permissions import ANY_ACTOR, Right
 from accounts.models import Tenant
 from accounts.tenancy import tenant_scope
 from knowledge.models import Chunk, Document, KnowledgeBase
-from search.models import SearchQuery
+from search.models import GoldenQuery, GoldenRun, SearchQuery
 from tests.factories import make_key, make_membership
 
 
@@ -72,6 +72,24 @@ def _search(tenant: Tenant) -> UUID:
     return search.id
 
 
+def _golden(tenant: Tenant) -> UUID:
+    base_id = _base(tenant)
+    with tenant_scope(tenant.id):
+        golden = GoldenQuery(
+            knowledge_base_id=base_id, query="secret?", document_id=base_id, quote="Secret"
+        )
+        golden.save()
+    return golden.id
+
+
+def _golden_run(tenant: Tenant) -> UUID:
+    base_id = _base(tenant)
+    with tenant_scope(tenant.id):
+        run = GoldenRun(knowledge_base_id=base_id, trigger="schedule", embedding_model="none")
+        run.save()
+    return run.id
+
+
 READ, WRITE, ADMIN, SEARCH = Action.READ, Action.WRITE, Action.ADMIN, Action.SEARCH
 ROUTES: dict[str, Route] = {
     "me/": Route({"GET": ANY_ACTOR}),
@@ -93,6 +111,12 @@ ROUTES: dict[str, Route] = {
     "documents/<str:pk>/text/": Route({"GET": READ}, _document),
     "documents/<str:pk>/reprocess/": Route({"POST": WRITE}, _document),
     "chunks/<str:pk>/": Route({"GET": READ, "PATCH": WRITE}, _chunk, {"enabled": False}),
+    "golden-queries/": Route({"GET": WRITE, "POST": WRITE}),
+    "golden-queries/<str:pk>/": Route(
+        {"GET": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _golden, {"note": "Mine"}
+    ),
+    "golden-runs/<str:pk>/": Route({"GET": WRITE}, _golden_run),
+    "knowledge-bases/<str:reference>/golden-runs/": Route({"GET": WRITE, "POST": WRITE}, _base),
     "search/": Route({"POST": SEARCH}),
     "searches/": Route({"GET": ADMIN}),
     "searches/<str:pk>/feedback/": Route({"POST": SEARCH}, _search, {"rating": "up"}),

@@ -1,4 +1,4 @@
-"""The operator's commands: create-tenant, create-api-key, ingest, search, doctor."""
+"""The operator's commands: create-tenant, create-api-key, ingest, search, golden, doctor."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.access import Actor, operator_actor
+from accounts.access import Action, Actor, operator_actor
 from accounts.models import Tenant, User
 from accounts.services.api_keys import issue_key
 from accounts.services.tenants import found_tenant
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
+from knowledge.access import access_knowledge_base
+from search.models import GoldenStatus
 from search.request import Mode, SearchRequest, Strategy
 from search.services.doctor import run_checks
 from search.services.folder_ingest import ingest_paths
+from search.services.golden_runs import results_of, run_golden_queries
 from search.services.search import SearchOutcome, search
 
 
@@ -45,6 +48,11 @@ class Command(BaseCommand):
         find.add_argument("--mode", choices=[*Mode], default=Mode.INSTANT)
         find.add_argument("--limit", type=int, default=5)
         find.add_argument("--tenant", help="Slug; needed only where there are several.")
+        golden = verbs.add_parser(
+            "golden", help="Run the golden queries of a base; code 1 unless all are green."
+        )
+        golden.add_argument("--knowledge-base", required=True, metavar="SLUG")
+        golden.add_argument("--tenant", help="Slug; needed only where there are several.")
         verbs.add_parser("doctor", help="Say what is misconfigured and how to mend it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -54,6 +62,7 @@ class Command(BaseCommand):
             "create-api-key": self._create_api_key,
             "ingest": self._ingest,
             "search": self._search,
+            "golden": self._golden,
             "doctor": self._doctor,
         }
         try:
@@ -123,6 +132,26 @@ class Command(BaseCommand):
         if not outcome.hits:
             self.stdout.write("Nothing found.")
         self.stdout.write(f"{len(outcome.hits)} results in {outcome.timings_ms['total']:.0f} ms")
+
+    def _golden(self, options: dict[str, Any]) -> None:
+        actor = self._actor(options)
+        with tenant_scope(actor.tenant_id):
+            base = access_knowledge_base(actor, options["knowledge_base"], Action.WRITE)
+        run = run_golden_queries(actor=actor, base=base)
+        styles = {GoldenStatus.GREEN: self.style.SUCCESS, GoldenStatus.RED: self.style.ERROR}
+        with tenant_scope(actor.tenant_id):
+            for result in results_of(run):
+                style = styles.get(GoldenStatus(result.status), self.style.WARNING)
+                before = f"{result.previous_rank or '-'} → {result.rank or '-'}"
+                self.stdout.write(
+                    f"{style(f'{result.status:8}')} {before:>9}  {result.golden_query.query[:80]}"
+                )
+                change = f"{result.get_change_display()}. " if result.change else ""
+                self.stdout.write(f"{'':20}{change}{result.reason}")
+        summary = f"{run.green} of {run.total} golden queries green"
+        if run.green < run.total:
+            raise CommandError(summary)
+        self.stdout.write(summary)
 
     def _doctor(self, _options: dict[str, Any]) -> None:
         failed = 0
