@@ -13,8 +13,9 @@ from accounts.tenancy import tenant_scope
 from config.celery import app
 from config.errors import AppError, RateLimitedError, TransientError
 from knowledge.models import KnowledgeBase
-from knowledge.services import ingest
+from knowledge.services import ingest, reembedding_work
 from knowledge.services.lexical_index import reweigh_base
+from knowledge.services.spare_vectors import bases_with_old_vectors, remove_spare_vectors
 from knowledge.services.statistics import fold_statistics
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,55 @@ def _resume(tenant_id: UUID, document_id: UUID, stage: str) -> None:
     else:
         ingest.release_stalled(tenant_id, document_id)
         process_document_task.delay(str(tenant_id), str(document_id))
+
+
+class ReEmbeddingTask(Task[Any, None]):
+    """A task about one change of model: an unforeseen error is logged and shown on it."""
+
+    def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """Called by Celery."""
+        logger.error("Task %s failed", task_id, exc_info=exc)
+        message = "Something went wrong on our side; see the worker's log. Start the change again."
+        error = AppError(message)
+        reembedding_work.fail_reembedding(UUID(args[0]), UUID(args[1]), error)
+
+
+@shared_task(base=ReEmbeddingTask, name="knowledge.reembed")
+def reembed_task(tenant_id: str, job_id: str, lane: str) -> None:
+    """Do one piece of a change of model, then queue the next one behind what waits."""
+    wait_s = reembedding_work.advance(UUID(tenant_id), UUID(job_id), lane)
+    if wait_s is not None:
+        reembed_task.apply_async((tenant_id, job_id, lane), countdown=wait_s or None)
+
+
+@shared_task(name="knowledge.resume_stalled_reembeddings")
+def resume_stalled_reembeddings() -> None:
+    """Queue again what a crash has lost. Only when the queue is empty: otherwise it is merely waiting."""
+    if not _is_queue_waiting():
+        _resume_reembeddings(only_stalled=True)
+
+
+def resume_unfinished_reembeddings() -> None:
+    """Queue all unfinished changes of model: only where no worker runs yet."""
+    _resume_reembeddings(only_stalled=False)
+
+
+def _resume_reembeddings(*, only_stalled: bool) -> None:
+    for tenant_id, job_id in reembedding_work.unfinished_reembeddings(only_stalled=only_stalled):
+        reembedding_work.reopen_reembedding(tenant_id, job_id)
+
+
+@shared_task(name="knowledge.discard_spare_vectors")
+def discard_spare_vectors_task(tenant_id: str, base_id: str) -> None:
+    """Remove the vectors that search of one base does not read."""
+    remove_spare_vectors(UUID(tenant_id), UUID(base_id))
+
+
+@shared_task(name="knowledge.discard_old_vectors")
+def discard_old_vectors() -> None:
+    """Remove the vectors of former models that nobody has rolled back to."""
+    for tenant_id, base_id in bases_with_old_vectors():
+        remove_spare_vectors(tenant_id, base_id)
 
 
 def _is_queue_waiting() -> bool:

@@ -26,13 +26,35 @@ class Workers:
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         for task in (tasks.process_document_task, tasks.embed_slice_task):
             monkeypatch.setattr(task, "delay", self._delay(task.run))
+        reembed, discard = tasks.reembed_task, tasks.discard_spare_vectors_task
+        monkeypatch.setattr(discard, "delay", self._delay(discard.run))
+        monkeypatch.setattr(reembed, "apply_async", self._apply_async(reembed.run))
+        self.waits_s: list[float] = []  # what tasks have asked for before their next piece
 
     def _delay(self, run: Callable[..., None]) -> Callable[..., None]:
         return lambda *arguments: self._queue.append((run, arguments))
 
+    def _apply_async(self, run: Callable[..., None]) -> Callable[..., None]:
+        def queue(arguments: tuple[Any, ...], countdown: float | None = None) -> None:
+            if countdown:
+                self.waits_s.append(countdown)
+            self._queue.append((run, arguments))
+
+        return queue
+
     def step(self) -> None:
         """Run the next task."""
-        run, arguments = self._queue.popleft()
+        self._run(*self._queue.popleft())
+
+    def step_last(self) -> None:
+        """Run the task that was queued last."""
+        self._run(*self._queue.pop())
+
+    def commits(self) -> AbstractContextManager[Any]:
+        """What is done in this block does on commit what it asks for."""
+        return self._commits(execute=True)
+
+    def _run(self, run: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         with self._commits(execute=True):
             run(*arguments)
 

@@ -24,7 +24,7 @@ from config.embedded.lease import running_servers
 from config.env import child_environment
 from config.readiness import answers
 from config.supervisor import Program, Supervisor
-from knowledge.tasks import resume_unfinished_documents
+from knowledge.tasks import resume_unfinished_documents, resume_unfinished_reembeddings
 from search.services.first_run import FirstRun, ensure_first_run
 
 _READY_EVERY_S = 0.5
@@ -61,6 +61,7 @@ class Command(BaseCommand):
             made = ensure_first_run()
             if settings.EMBEDDED_BROKER:  # then the only workers are those started below
                 resume_unfinished_documents()
+                resume_unfinished_reembeddings()
             connections.close_all()
             supervisor = Supervisor(_programs())
             threading.Thread(target=_announce, args=(supervisor, made), daemon=True).start()
