@@ -129,6 +129,11 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "resume-stalled-documents": {"task": "knowledge.resume_stalled_documents", "schedule": 120.0},
+    "resume-stalled-reembeddings": {
+        "task": "knowledge.resume_stalled_reembeddings",
+        "schedule": 120.0,
+    },
+    "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
     "check-golden-queries": {"task": "search.check_golden_queries", "schedule": 300.0},
     "run-golden-queries-nightly": {
@@ -420,6 +425,12 @@ UNFOLD = {
                         "title": "Search test",
                         "icon": "search",
                         "link": reverse_lazy("admin:search_test"),
+                    },
+                    {
+                        "title": "Golden queries",
+                        "icon": "verified",
+                        "link": reverse_lazy("admin:search_goldenquery_changelist"),
+                        "active": lambda request: "/search/golden" in request.path,
                     },
                     {
                         "title": "Search history",

@@ -12,6 +12,7 @@ from knowledge.access import visible_documents, visible_knowledge_bases
 from knowledge.admin.document_state import state_context
 from knowledge.counts import with_counts
 from knowledge.models import Document
+from search.golden_states import golden_states
 from search.services.history import recorded_searches
 
 _ROWS = 8
@@ -43,5 +44,6 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "first_base": first_base,
         "first_steps": not (bases and has_documents),
         "may_write": actor.may(Action.WRITE),
+        "golden": golden_states(actor),
     }
     return {**context, "dashboard": dashboard}

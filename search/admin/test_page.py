@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,9 @@ from knowledge.access import visible_documents, visible_knowledge_bases
 from knowledge.admin.chunk import place_of
 from knowledge.models import Chunk, KnowledgeBase
 from search.api.serializers import SearchBodySerializer
+from search.models import GoldenQuery
 from search.request import MAX_LIMIT, MAX_QUERY_CHARS, Mode, Strategy
+from search.services.golden import golden_queries_for, wants
 from search.services.history import record_search
 from search.services.search import Hit, SearchOutcome, search
 from search.snippets import make_snippet
@@ -38,7 +40,7 @@ _MODES = [
     (Mode.INSTANT.value, gettext_lazy("Instant: the content")),
     (Mode.FILENAME.value, gettext_lazy("File name: names and titles only")),
 ]
-_STRATEGIES = [
+STRATEGIES = [
     (Strategy.HYBRID.value, gettext_lazy("Hybrid: words and meaning")),
     (Strategy.LEXICAL.value, gettext_lazy("Lexical: words only")),
     (Strategy.SEMANTIC.value, gettext_lazy("Semantic: meaning only")),
@@ -74,7 +76,7 @@ class SearchTestForm(forms.Form):
     )
     strategy = forms.ChoiceField(
         label=gettext_lazy("Strategy"),
-        choices=_STRATEGIES,
+        choices=STRATEGIES,
         required=False,
         widget=UnfoldAdminSelectWidget(),
     )
@@ -147,6 +149,7 @@ class Result:
     place: str
     score: float
     legs: list[Leg]
+    golden: GoldenQuery | None  # the golden query that wants this passage for this question
 
 
 def search_test_view(model_admin: ModelAdmin[Any]) -> Callable[[HttpRequest], HttpResponse]:
@@ -167,7 +170,9 @@ def search_test_view(model_admin: ModelAdmin[Any]) -> Callable[[HttpRequest], Ht
             "title": _("Search test"),
             "form": form,
             "outcome": outcome,
-            "results": _results(outcome) if outcome else [],
+            "results": _results(actor, outcome) if outcome else [],
+            "may_save": outcome is not None and _may_save(actor, outcome),
+            "filter": json.dumps(form.cleaned_data["filter"]) if outcome else "",
             "timings": list(outcome.timings_ms.items()) if outcome else [],
             "has_documents": visible_documents(actor).exists(),
         }
@@ -221,11 +226,17 @@ def _add_error(form: SearchTestForm, name: str, message: str) -> None:
     form.add_error(field if field in form.fields else None, f"{where}{message}")
 
 
-def _results(outcome: SearchOutcome) -> list[Result]:
-    return [_result(rank, hit, outcome) for rank, hit in enumerate(outcome.hits, start=1)]
+def _may_save(actor: Actor, outcome: SearchOutcome) -> bool:
+    """Golden queries ask for content."""
+    return actor.may(Action.WRITE) and outcome.request.mode is Mode.INSTANT
 
 
-def _result(rank: int, hit: Hit, outcome: SearchOutcome) -> Result:
+def _results(actor: Actor, outcome: SearchOutcome) -> list[Result]:
+    golden = golden_queries_for(actor, outcome.request.query) if actor.may(Action.WRITE) else []
+    return [_result(rank, hit, outcome, golden) for rank, hit in enumerate(outcome.hits, start=1)]
+
+
+def _result(rank: int, hit: Hit, outcome: SearchOutcome, golden: Sequence[GoldenQuery]) -> Result:
     snippet = make_snippet(hit.chunk.content, outcome.terms, outcome.languages)
     return Result(
         rank=outcome.request.offset + rank,
@@ -234,4 +245,5 @@ def _result(rank: int, hit: Hit, outcome: SearchOutcome) -> Result:
         place=place_of(hit.chunk),
         score=hit.fused.score,
         legs=[Leg(name, place, score) for name, (place, score) in sorted(hit.fused.legs.items())],
+        golden=next((query for query in golden if wants(query, hit.chunk)), None),
     )

@@ -85,12 +85,22 @@ def save_golden_query(*, actor: Actor, chunk: Chunk, query: str, **facts: Any) -
         **{"quote": chunk.content, **facts},
     )
     _validate(golden)
-    if not Passage(golden.quote, "").is_in(chunk):
+    if not Passage(golden.quote, "").is_quoted_from(chunk):
         raise _quote_error("This text does not stand in the chunk.")
     _require_new(golden)
     golden.save(force_insert=True)
     record_event(actor, "golden_query.saved", target=golden.query, target_id=golden.id)
     return golden
+
+
+def golden_queries_for(actor: Actor, query: str) -> list[GoldenQuery]:
+    """Those that ask this very question."""
+    return list(visible_golden_queries(actor).filter(query=query))
+
+
+def wants(golden: GoldenQuery, chunk: Chunk) -> bool:
+    """Whether a chunk holds the passage that a golden query wants."""
+    return chunk.document_id == golden.document_id and Passage(golden.quote, "").is_in(chunk)
 
 
 def find_quoted_chunk(document: Document, quote: str) -> Chunk:
@@ -100,7 +110,7 @@ def find_quoted_chunk(document: Document, quote: str) -> Chunk:
     chunks = chunks.select_related("document", "knowledge_base")
     chunk: Chunk
     for chunk in chunks.defer("lexemes", "lexical_weights", "embedding", "embedding_alternate"):
-        if normalize(quote) and passage.is_in(chunk):
+        if normalize(quote) and passage.is_quoted_from(chunk):
             return chunk
     raise _quote_error("This text does not stand in the document.")
 

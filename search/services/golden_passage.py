@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from knowledge.models import Chunk
 
 _SHARE = 0.5  # of the shorter one of quote and chunk
+_LEAST_COMMON = 12  # characters that changed texts must have in common
 _LEAST_SHARE = 0.125  # of the quote: a heading alone is not the passage
 
 
@@ -22,7 +23,7 @@ class Passage:
        it, by character offsets. Where the passage was cut in two either half counts; and a
        like-sounding passage elsewhere in the document does not; or else
     3. the quote stands there no longer (the text was changed, or the chunk by hand) and the longest
-       part that both have in common is half of the quote.
+       part that both have in common is half of the quote, and some words long.
     """
 
     quote: str
@@ -34,13 +35,21 @@ class Passage:
 
     def is_in(self, chunk: Chunk) -> bool:
         """Whether the chunk, which is of the document, is the passage."""
-        quote, content = normalize(self.quote), normalize(chunk.content)
-        if quote in content:
+        if self.is_quoted_from(chunk):
             return True
         if self._places and chunk.edited_at is None:
-            return any(_overlaps(chunk.start, chunk.end, *place) for place in self._places)
+            return False
+        quote, content = normalize(self.quote), normalize(chunk.content)
         matcher = SequenceMatcher(None, quote, content, autojunk=False)
-        return matcher.find_longest_match().size >= _SHARE * len(quote)
+        return matcher.find_longest_match().size >= max(_SHARE * len(quote), _LEAST_COMMON)
+
+    def is_quoted_from(self, chunk: Chunk) -> bool:
+        """Whether the quote stands in the chunk as it is, or half of it where it was cut in two."""
+        if normalize(self.quote) in normalize(chunk.content):
+            return True
+        return chunk.edited_at is None and any(
+            _overlaps(chunk.start, chunk.end, *place) for place in self._places
+        )
 
 
 def normalize(text: str) -> str:
