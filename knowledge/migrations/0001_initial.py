@@ -1,5 +1,6 @@
 import accounts.tenancy
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import django.db.models.deletion
 import django.utils.timezone
@@ -264,6 +265,34 @@ class Migration(migrations.Migration):
             model_name='document',
             index=models.Index(condition=models.Q(('status__in', ['pending', 'processing'])), fields=['heartbeat_at'], name='document_unfinished'),
         ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(fields=['tenant', 'knowledge_base', 'source'], name='document_by_source'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(fields=['tenant', 'knowledge_base', 'author'], name='document_by_author'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(fields=['tenant', 'knowledge_base', 'content_type'], name='document_by_content_type'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=django.contrib.postgres.indexes.HashIndex(condition=models.Q(('source_uri', ''), _negated=True), fields=['source_uri'], name='document_by_source_uri'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(models.F('tenant'), models.F('knowledge_base'), models.Case(models.When(source_created_at=None, then=models.F('created_at')), default=models.F('source_created_at')), name='document_by_created_at'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(models.F('tenant'), models.F('knowledge_base'), models.Case(models.When(source_updated_at=None, then=models.F('updated_at')), default=models.F('source_updated_at')), name='document_by_updated_at'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['metadata'], name='document_by_metadata', opclasses=['jsonb_path_ops']),
+        ),
         migrations.AddConstraint(
             model_name='document',
             constraint=models.UniqueConstraint(condition=models.Q(models.Q(('external_id', ''), _negated=True), ('replaces', None)), fields=('tenant', 'knowledge_base', 'external_id'), name='one_document_per_external_id'),
@@ -320,13 +349,15 @@ class Migration(migrations.Migration):
             migrations.RunSQL.noop,
         ),
         # Row-level security applies its condition first, and lets an index answer another one only if
-        # that cannot leak what it compares. The full-text match cannot; PostgreSQL does not know it. Only a
-        # superuser may say so; without it the lexical search is right, and slower on large bases.
+        # that cannot leak what it compares. The full-text match and the JSON path (`@?`, which is silent about
+        # what it cannot compare) cannot; PostgreSQL does not know it. Only a superuser may say so; without
+        # it the lexical search and filters on metadata are right, and slower on large bases.
         migrations.RunSQL(
             """
             DO $$ BEGIN
               IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
                 ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF;
+                ALTER FUNCTION pg_catalog.jsonb_path_exists_opr(jsonb, jsonpath) LEAKPROOF;
               END IF;
             END $$
             """,
