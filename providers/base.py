@@ -35,3 +35,20 @@ class Embedder(Tokenizer):
     @abstractmethod
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Vectors of questions. Raises `RemoteError` when the service fails."""
+
+
+class Reranker(ABC):
+    """Reads a question and the texts found for it together, which sorts them better than vectors do."""
+
+    model: str
+
+    @abstractmethod
+    def rerank(
+        self, query: str, texts: Sequence[str], *, deadline: float | None = None
+    ) -> list[float | None]:
+        """One relevance per text: higher is better, comparable within this call only.
+
+        Texts come best first, each as it was embedded. One that is not reached before `deadline`, a
+        moment of `time.perf_counter`, gets None, and so do all behind it. Raises `RemoteError` when
+        the service fails.
+        """

@@ -1,4 +1,4 @@
-"""Which embedding models this installation has, and the one object of each in this process."""
+"""Which embedding and reranking models this installation has, and the one object of each in this process."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from config.errors import CredentialsError, InvalidInputError
 from providers.backends.e5 import MODEL as LOCAL_MODEL
-from providers.base import Embedder
+from providers.base import Embedder, Reranker
 
 REMOTE_PREFIX = "openai/"
 
@@ -20,6 +21,7 @@ _BACKENDS = {
     "e5": "providers.backends.e5.embedder.LocalE5Embedder",
     "openai": "providers.backends.openai_compatible.OpenAICompatibleEmbedder",
 }
+_RERANKERS = {"e5": "providers.backends.e5.reranker.LocalE5Reranker"}
 _ENDPOINT = "providers.backends.openai_compatible.EmbeddingEndpoint"
 
 _lock = threading.Lock()
@@ -51,6 +53,12 @@ def embedder_for(model: str) -> Embedder:
     raise InvalidInputError(f"There is no embedding model {model}.")
 
 
+def reranker() -> Reranker:
+    """The reranker. Cheap: it shares the local embedder's model, which loads at its first use."""
+    local: Reranker = _create(_RERANKERS["e5"], embedder=_local())
+    return local
+
+
 def warm_up() -> None:
     """Load the local model if new bases use it, so that the first search need not wait for it."""
     if default_model() == LOCAL_MODEL:
@@ -64,11 +72,12 @@ def _remote_model() -> str | None:
 
 
 def _local() -> Embedder:
-    return _create(
-        "e5",
+    embedder: Embedder = _create(
+        _BACKENDS["e5"],
         cache_root=settings.GROUNDWORK_MODEL_CACHE,
         threads=getattr(settings, "GROUNDWORK_EMBED_THREADS", 1),
     )
+    return embedder
 
 
 def _remote() -> Embedder:
@@ -80,17 +89,18 @@ def _remote() -> Embedder:
         dimensions=settings.GROUNDWORK_EMBED_DIMENSIONS,
         max_tokens=settings.GROUNDWORK_EMBED_MAX_TOKENS,
     )
-    return _create("openai", endpoint=options, tokenizer=_local())
+    embedder: Embedder = _create(_BACKENDS["openai"], endpoint=options, tokenizer=_local())
+    return embedder
 
 
-def _create(kind: str, **options: Hashable) -> Embedder:
+def _create(path: str, **options: Hashable) -> Any:
     with _lock:
-        return _created(kind, **options)
+        return _created(path, **options)
 
 
 @cache
-def _created(kind: str, **options: Hashable) -> Embedder:
-    backend: Callable[..., Embedder] = import_string(_BACKENDS[kind])
+def _created(path: str, **options: Hashable) -> Any:
+    backend: Callable[..., Any] = import_string(path)
     return backend(**options)
 
 

@@ -106,7 +106,7 @@ def _model_inputs(
 ) -> list[int]:
     """The lengths of what reaches the network, <s> and </s> included."""
     lengths: list[int] = []
-    encoder = embedder._load()
+    encoder = embedder.network.encoder()
     run = encoder.run
 
     def counting(ids: Sequence[int]) -> Vectors:
@@ -188,7 +188,7 @@ def test_the_reduced_variant_agrees_and_has_its_own_folder(
     reduced = LocalE5Embedder(tmp_path)
     vectors = reduced.embed_passages(ENGLISH)
     assert ((vectors * embedder.embed_passages(ENGLISH)).sum(axis=1) > 0.9).all()
-    assert reduced._cache.folder.name != ModelCache(tmp_path, Variant.FULL).folder.name
+    assert reduced.network.cache.folder.name != ModelCache(tmp_path, Variant.FULL).folder.name
 
 
 def _fake_build(monkeypatch: pytest.MonkeyPatch) -> list[Variant]:
@@ -209,6 +209,18 @@ def test_a_whole_cache_is_not_built_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert cache.read(ENCODER_FILE) == b"encoder_int8.onnx int8"
     cache.build()
     assert built == [Variant.FULL]
+
+
+def test_another_format_is_built_beside_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = _fake_build(monkeypatch)
+    monkeypatch.setattr(build, "_FORMAT", 1)
+    old = ModelCache(tmp_path, Variant.FULL)
+    old.build()
+    monkeypatch.setattr(build, "_FORMAT", 2)
+    assert ModelCache(tmp_path, Variant.FULL).read(ENCODER_FILE) == old.read(ENCODER_FILE)
+    assert len(built) == 2
 
 
 @pytest.mark.parametrize("manifest", ["", "[]", "{", '{"encoder_int8.onnx": 1}'])

@@ -10,8 +10,8 @@ from django.utils.module_loading import import_string
 
 from config.errors import CredentialsError, InvalidInputError
 from providers import registry
-from providers.base import Embedder
-from providers.registry import available_models, default_model, embedder_for
+from providers.base import Embedder, Reranker
+from providers.registry import available_models, default_model, embedder_for, reranker
 
 LOCAL = {"GROUNDWORK_EMBED_BASE_URL": "", "GROUNDWORK_EMBED_MODEL": ""}
 REMOTE = {
@@ -23,9 +23,11 @@ REMOTE = {
 }
 
 
-def test_every_backend_of_the_table_is_an_embedder() -> None:
+def test_every_backend_of_the_tables_keeps_its_contract() -> None:
     for path in registry._BACKENDS.values():
         assert issubclass(import_string(path), Embedder)
+    for path in registry._RERANKERS.values():
+        assert issubclass(import_string(path), Reranker)
 
 
 @override_settings(**LOCAL)
@@ -40,6 +42,17 @@ def test_the_local_model_is_one_object(tmp_path: Path) -> None:
         embedder = embedder_for("multilingual-e5-small")
         assert embedder is embedder_for("multilingual-e5-small")
     assert (embedder.model, embedder.dimensions) == ("multilingual-e5-small", 384)
+    assert not list(tmp_path.iterdir())  # nothing is built or loaded yet
+
+
+@pytest.mark.parametrize("options", [LOCAL, REMOTE])
+def test_the_reranker_is_one_object_over_the_local_model(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    with override_settings(GROUNDWORK_MODEL_CACHE=tmp_path, **options):
+        local = embedder_for("multilingual-e5-small")
+        assert reranker() is reranker()
+        assert vars(reranker())["_network"] is vars(local)["network"]
     assert not list(tmp_path.iterdir())  # nothing is built or loaded yet
 
 

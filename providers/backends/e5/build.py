@@ -35,7 +35,7 @@ TOKENIZER_FILE = "tok.model"
 NORMALISATION_FILE = "norm.json"
 _FILES = (ENCODER_FILE, TOKENIZER_FILE, NORMALISATION_FILE)
 _MANIFEST = "manifest.json"
-_FORMAT = 1  # count up when the files' making changes, so that older folders are left alone
+_FORMAT = 2  # count up when the files' making changes, so that older folders are left alone
 
 log = logging.getLogger(__name__)
 

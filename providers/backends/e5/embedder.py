@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from providers.backends.e5 import MODEL
-from providers.backends.e5.build import ModelCache
 from providers.backends.e5.correction import LanguageCorrection
-from providers.backends.e5.encoder import Encoder
+from providers.backends.e5.network import E5Network
 from providers.backends.e5.tokenizer import (
-    BEGIN,
     CONTENT_TOKENS,
-    END,
     PASSAGE_PREFIX,
     QUERY_PREFIX,
     E5Tokenizer,
@@ -39,38 +33,22 @@ class LocalE5Embedder(Embedder):
     max_tokens = E5Tokenizer.max_tokens
 
     def __init__(self, cache_root: Path, threads: int = 1) -> None:
-        self._cache = ModelCache(cache_root)
-        self._threads = threads
-        self._tokenizer = E5Tokenizer(self._cache)
+        self.network = E5Network(cache_root, threads)
         self._correction = LanguageCorrection.load()
-        self._lock = threading.Lock()
-        self._encoder: Encoder | None = None
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Exact. A passage of at most `max_tokens` reaches the model whole."""
-        return self._tokenizer.count_tokens(texts)
+        return self.network.tokenizer.count_tokens(texts)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts to be found. One that is too long is cut, and that is logged."""
-        ids = [self._tokenizer.encode(PASSAGE_PREFIX + text) for text in texts]
+        ids = [self.network.tokenizer.encode(PASSAGE_PREFIX + text) for text in texts]
         cut = sum(len(text) > CONTENT_TOKENS for text in ids)
         if cut:
             log.warning("%d of %d passages exceed %d tokens: cut", cut, len(ids), self.max_tokens)
-        return self._correction.passages(self._run(ids))
+        return self._correction.passages(self.network.means(ids, self.dimensions))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Vectors of questions; of a very long one, its beginning counts."""
-        ids = [self._tokenizer.encode(QUERY_PREFIX + text) for text in texts]
-        return self._correction.queries(self._run(ids))
-
-    def _run(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        means = np.empty((len(texts), self.dimensions), np.float32)
-        for row, text in enumerate(texts):
-            means[row] = self._load().run([BEGIN, *text[:CONTENT_TOKENS], END])
-        return means
-
-    def _load(self) -> Encoder:
-        with self._lock:
-            if self._encoder is None:
-                self._encoder = Encoder.load(self._cache, self._threads)
-            return self._encoder
+        ids = [self.network.tokenizer.encode(QUERY_PREFIX + text) for text in texts]
+        return self._correction.queries(self.network.means(ids, self.dimensions))

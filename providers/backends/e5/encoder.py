@@ -1,4 +1,4 @@
-"""Runs the encoder: token ids in, the mean state out."""
+"""Runs the encoder: token ids in, the states of the tokens or their mean out."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ class Encoder:
 
     def run(self, ids: Sequence[int]) -> Vectors:
         """The mean state `(hidden,)`, not normalised, of a text with <s> and </s>."""
+        return self._output("mean", ids)
+
+    def run_states(self, ids: Sequence[int]) -> Vectors:
+        """The state of each token `(len(ids), hidden)`, not normalised."""
+        return self._output("states", ids)
+
+    def _output(self, name: str, ids: Sequence[int]) -> Vectors:
         embedded = dequantise(self._words[np.asarray(ids)]) + self._positions[: len(ids)]
-        mean: Vectors = self._session.run(["mean"], {"embedded": embedded[np.newaxis]})[0][0]
-        return mean
+        value: Vectors = self._session.run([name], {"embedded": embedded[np.newaxis]})[0][0]
+        return value

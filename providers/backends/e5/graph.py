@@ -1,7 +1,8 @@
 """The encoder as an ONNX graph with 8-bit weights. Needed only to build the cache (`onnx` is heavy).
 
 The graph begins after the embedding tables, which stay 4-bit in the weights file (they are three quarters
-of it) and are looked up by `Encoder`; it ends with the mean over the tokens. One text at a time: see there.
+of it) and are looked up by `Encoder`; it ends with the states of the tokens and their mean. One text at a
+time: see there.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ class EncoderGraph:
         self._constants: dict[str, onnx.TensorProto] = {}
 
     def build(self) -> onnx.ModelProto:
-        """Input `embedded` (1, tokens, hidden); output `mean` (1, hidden)."""
+        """Input `embedded` (1, tokens, hidden); outputs `mean` (1, hidden), `states` as the input."""
         hidden = self._shape.hidden
         x = self._normalise("embedded", "emb.ln")
         for layer in range(self._shape.layers):
             x = self._layer(x, f"l{layer}")
         self._op("ReduceMean", [x, self._integers(1)], "mean", keepdims=0)
+        self._op("Identity", [x], "states")
         graph = helper.make_graph(
             self._nodes,
             "e5",
             [_value("embedded", [1, "tokens", hidden])],
-            [_value("mean", [1, hidden])],
+            [_value("mean", [1, hidden]), _value("states", [1, "tokens", hidden])],
             list(self._constants.values()),
         )
         opset = [helper.make_opsetid("", _OPSET)]

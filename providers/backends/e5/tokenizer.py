@@ -10,6 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
 from providers.backends.e5.build import NORMALISATION_FILE, TOKENIZER_FILE, ModelCache
 from providers.base import Tokenizer
 
@@ -22,10 +26,11 @@ QUERY_PREFIX = "query: "
 BEGIN, END = 0, 2  # <s> and </s>
 # 512 positions, without <s> and </s>.
 CONTENT_TOKENS = 510
-# "▁passage" and ":"; the blank behind belongs to the first piece of the text.
-_PREFIX_TOKENS = 2
+# "▁passage" or "▁query", and ":"; the blank behind belongs to the first piece of the text.
+PREFIX_TOKENS = 2
 
 _SPACES = re.compile(" {2,}")
+_WORD = regex.compile(r"[^\p{P}\p{Z}▁]")  # SentencePiece writes a blank as ▁
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class _Loaded:
 class E5Tokenizer(Tokenizer):
     """Counts and encodes. Loads (about 64 MB) at the first use; safe to share between threads."""
 
-    max_tokens = CONTENT_TOKENS - _PREFIX_TOKENS
+    max_tokens = CONTENT_TOKENS - PREFIX_TOKENS
 
     def __init__(self, cache: ModelCache) -> None:
         self._cache = cache
@@ -46,7 +51,7 @@ class E5Tokenizer(Tokenizer):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text as a passage; at most `max_tokens` of them reach the model."""
-        return [len(self.encode(PASSAGE_PREFIX + text)) - _PREFIX_TOKENS for text in texts]
+        return [len(self.encode(PASSAGE_PREFIX + text)) - PREFIX_TOKENS for text in texts]
 
     def encode(self, text: str) -> list[int]:
         """The ids of all pieces, without <s> and </s>, however many they are."""
@@ -56,6 +61,12 @@ class E5Tokenizer(Tokenizer):
         text = unicodedata.normalize("NFKC", text).translate(loaded.normalisation)
         ids: list[int] = loaded.processor.encode(_SPACES.sub(" ", text))
         return ids
+
+    def words_among(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of the pieces hold more than punctuation and blanks."""
+        processor = self._load().processor
+        pieces = (processor.id_to_piece(index) for index in ids)
+        return np.fromiter((bool(_WORD.search(piece)) for piece in pieces), np.bool_, len(ids))
 
     def _load(self) -> _Loaded:
         with self._lock:
