@@ -49,6 +49,7 @@ def tenant_scope(tenant_id: UUID) -> Iterator[None]:
         with transaction.atomic():
             yield
         return
+    nested = connection.in_atomic_block
     with transaction.atomic():
         _enter(tenant_id)
         token = _current.set(tenant_id)
@@ -57,7 +58,8 @@ def tenant_scope(tenant_id: UUID) -> Iterator[None]:
         finally:
             # Before the commit, whose hooks stand outside the scope.
             _current.reset(token)
-        _leave()
+        if nested:
+            _leave()
 
 
 def _enter(tenant_id: UUID) -> None:
@@ -69,7 +71,7 @@ def _enter(tenant_id: UUID) -> None:
 
 
 def _leave() -> None:
-    # SET LOCAL lasts until the outermost transaction ends, which may be a caller's.
+    # SET LOCAL lasts until the outermost transaction ends, which is a caller's.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('role', 'none', true), set_config('app.tenant_id', '', true)"

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from config.errors import FieldError, InvalidInputError
 from search.retrieval.filters import Condition
-from search.retrieval.legs import DEPTH
 
 MAX_QUERY_CHARS = 8000
+MAX_WINDOW = 500  # results that can be paged through
 MAX_LIMIT = 100
 MAX_NEIGHBOURS = 5
 
@@ -43,6 +43,7 @@ class SearchRequest:
     condition: Condition | None = None
     as_principals: Sequence[str] | None = None
     group_by_document: bool = False
+    collapse_duplicates: bool = False
     recency: float = 0.0  # 0 leaves age aside, 1 lets it decide between equals
     rerank: bool = False
     neighbours: int = 0  # passages before and after each hit to return with it
@@ -59,11 +60,18 @@ class SearchRequest:
             errors.append(FieldError("query", f"At most {MAX_QUERY_CHARS} characters."))
         if not 1 <= self.limit <= MAX_LIMIT:
             errors.append(FieldError("limit", f"From 1 to {MAX_LIMIT}."))
-        if self.offset < 0 or self.offset + self.limit > DEPTH:
-            errors.append(FieldError("offset", f"offset + limit is at most {DEPTH}."))
+        if self.offset < 0 or self.offset + self.limit > MAX_WINDOW:
+            errors.append(FieldError("offset", f"offset + limit is at most {MAX_WINDOW}."))
         if not 0 <= self.recency <= 1:
             errors.append(FieldError("recency", "From 0 to 1."))
         if not 0 <= self.neighbours <= MAX_NEIGHBOURS:
             errors.append(FieldError("neighbours", f"From 0 to {MAX_NEIGHBOURS}."))
         if errors:
             raise InvalidInputError("The search cannot be run.", errors)
+
+    @property
+    def depth(self) -> int:
+        """How many candidates each leg gives. More than fifty are needed only for what is beyond the
+        fiftieth place, or where some will be taken out or moved."""
+        selects = self.group_by_document or self.collapse_duplicates or self.recency
+        return MAX_WINDOW if selects or self.offset + self.limit > 50 else 100

@@ -24,7 +24,12 @@ def edit_chunk(
     if content is not None and content != chunk.content:
         _rewrite(chunk, content)
         fields += ["content", "token_count", "edited_at", "language", "lexemes"]
-        fields += ["lexical_length", "lexical_weights", *KnowledgeBase.EmbeddingField.values]
+        fields += [
+            "lexical_length",
+            "lexical_weights",
+            "fingerprint",
+            *KnowledgeBase.EmbeddingField.values,
+        ]
     if enabled is not None:
         chunk.enabled = enabled
     chunk.save(update_fields=fields)

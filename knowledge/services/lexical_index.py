@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pgvector import SparseVector
 
 from knowledge.lexical.analyzer import analyze
+from knowledge.lexical.fingerprint import fingerprint
 from knowledge.lexical.language import detect_language
 from knowledge.lexical.weights import DIMENSIONS, document_weights, length_of, tsvector_literal
 from knowledge.models import Chunk, Document, KnowledgeBase
@@ -38,6 +39,7 @@ def fill_lexical_columns(
     tokens = analyze(text_in_context(title, chunk.heading_path, chunk.content), chunk.language)
     chunk.lexemes = tsvector_literal(tokens)
     chunk.lexical_length = length_of(tokens)
+    chunk.fingerprint = fingerprint(tokens)
     weights = document_weights(tokens, base.average_length)
     chunk.lexical_weights = SparseVector(weights, DIMENSIONS)
 
