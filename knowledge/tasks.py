@@ -101,7 +101,7 @@ def reembed_task(tenant_id: str, job_id: str, lane: str) -> None:
     """Do one piece of a change of model, then queue the next one behind what waits."""
     wait_s = reembedding_work.advance(UUID(tenant_id), UUID(job_id), lane)
     if wait_s is not None:
-        reembed_task.apply_async((tenant_id, job_id, lane), countdown=wait_s or None)
+        reembed_task.apply_async((tenant_id, job_id, lane), countdown=wait_s)
 
 
 @shared_task(name="knowledge.resume_stalled_reembeddings")

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from accounts.access import Action
 from accounts.request import get_actor
 from knowledge.access import access_knowledge_base, visible_knowledge_bases
+from knowledge.admin.embedding_model import embedding_model_state_view, embedding_model_view
 from knowledge.admin.service_admin import ServiceAdmin
 from knowledge.admin.service_forms import ServiceForm, messages_for_errors
 from knowledge.counts import with_counts
@@ -60,7 +61,7 @@ class KnowledgeBaseAdmin(ServiceAdmin):
     list_filter = ("status",)
     search_fields = ("name", "slug", "description")
     ordering = ("name",)
-    readonly_fields = ("embedding_model", "created_at", "updated_at")
+    readonly_fields = ("embedding_model_link", "created_at", "updated_at")
     change_form_before_template = "admin/knowledge/knowledgebase/form_before.html"
     fieldsets = (
         (None, {"fields": ("name", "slug", "description", "status")}),
@@ -74,8 +75,18 @@ class KnowledgeBaseAdmin(ServiceAdmin):
                 ),
             },
         ),
-        (_("Facts"), {"fields": ("embedding_model", "created_at", "updated_at")}),
+        (_("Facts"), {"fields": ("embedding_model_link", "created_at", "updated_at")}),
     )
+
+    def get_urls(self) -> list[URLPattern]:
+        """The page of the embedding model beside the usual ones."""
+        wrap, name = self.admin_site.admin_view, "knowledge_knowledgebase_embedding_model"
+        page, state = wrap(embedding_model_view(self)), wrap(embedding_model_state_view)
+        return [
+            path("<uuid:pk>/embedding-model/", page, name=name),
+            path("<uuid:pk>/embedding-model/state/", state, name=f"{name}_state"),
+            *super().get_urls(),
+        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
         """The visible bases with their counts, in one query."""
@@ -115,6 +126,13 @@ class KnowledgeBaseAdmin(ServiceAdmin):
             str(_("Chunks")): sum(base.count_chunks for base in bases),
         }
         return lines, counts, set(), []
+
+    @admin.display(description=_("embedding model"))
+    def embedding_model_link(self, base: KnowledgeBase) -> SafeString:
+        """Its name, and where it is changed."""
+        url = reverse("admin:knowledge_knowledgebase_embedding_model", args=[base.id])
+        link = '{} · <a class="kb-link" href="{}">{}</a>'
+        return format_html(link, base.embedding_model, url, _("Change or roll back"))
 
     @admin.display(description=_("status"), ordering="status")
     def state(self, base: KnowledgeBase) -> SafeString:

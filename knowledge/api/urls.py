@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from knowledge.api import views
+from knowledge.api import reembedding, views
 
 urlpatterns = [
     path("knowledge-bases/", views.KnowledgeBasesView.as_view(), name="knowledge_bases"),
@@ -16,6 +16,17 @@ urlpatterns = [
         views.DocumentsView.as_view(),
         name="documents",
     ),
+    path(
+        "knowledge-bases/<str:reference>/re-embedding/",
+        reembedding.ReEmbeddingView.as_view(),
+        name="re_embedding",
+    ),
+    path(
+        "knowledge-bases/<str:reference>/re-embedding/roll-back/",
+        reembedding.RollBackView.as_view(),
+        name="re_embedding_roll_back",
+    ),
+    path("embedding-models/", reembedding.EmbeddingModelsView.as_view(), name="embedding_models"),
     path("documents/<str:pk>/", views.DocumentView.as_view(), name="document"),
     path("documents/<str:pk>/chunks/", views.DocumentChunksView.as_view(), name="document_chunks"),
     path(

@@ -23,6 +23,11 @@ from knowledge.services.spare_vectors import KEPT_FOR
 from knowledge.services.vector_space import lock_space
 from providers.registry import available_models, embedder_for
 
+_RUNNING = (
+    "The embedding model of this knowledge base is being changed already. Wait for that, or cancel "
+    "it first."
+)
+
 
 def start_reembedding(*, actor: Actor, base: KnowledgeBase, model: str) -> ReEmbedding:
     """Begin to change the model; vectors that an earlier try has left are used again.
@@ -32,6 +37,8 @@ def start_reembedding(*, actor: Actor, base: KnowledgeBase, model: str) -> ReEmb
     that does not answer, `ConflictError` while another change is running.
     """
     actor.require(Action.WRITE)
+    if _is_changing(base):
+        raise ConflictError(_RUNNING)
     _require_usable(base, model)
     base = _lock(base)
     job = ReEmbedding(
@@ -48,10 +55,7 @@ def start_reembedding(*, actor: Actor, base: KnowledgeBase, model: str) -> ReEmb
         with transaction.atomic():
             job.save()
     except IntegrityError as error:
-        raise ConflictError(
-            "The embedding model of this knowledge base is being changed already. Wait for that, "
-            "or cancel it first."
-        ) from error
+        raise ConflictError(_RUNNING) from error
     # Until the field is known to hold nothing else it is nobody's.
     base.spare_model, base.spare_since = model if job.is_emptied else "", timezone.now()
     base.save(update_fields=["spare_model", "spare_since"])
@@ -99,8 +103,8 @@ def discard_spare_vectors(*, actor: Actor, base: KnowledgeBase) -> None:
 
     actor.require(Action.WRITE)
     base = _lock(base)
-    if ReEmbedding.objects.filter(knowledge_base=base, status__in=ReEmbedding.UNFINISHED).exists():
-        raise ConflictError("The embedding model is being changed. Cancel that first.")
+    if _is_changing(base):
+        raise ConflictError(_RUNNING)
     record_event(
         actor, "knowledge_base.old_vectors_discarded", target=base.name, target_id=base.id,
         detail={"model": base.spare_model},
@@ -139,6 +143,11 @@ def count_too_long(base: KnowledgeBase, model: str) -> int:
     most = embedder_for(model).max_tokens
     chunks = Chunk.objects.filter(knowledge_base=base, live=True, token_count__gt=most)
     return int(chunks.count())
+
+
+def _is_changing(base: KnowledgeBase) -> bool:
+    jobs = ReEmbedding.objects.filter(knowledge_base=base, status__in=ReEmbedding.UNFINISHED)
+    return bool(jobs.exists())
 
 
 def _require_usable(base: KnowledgeBase, model: str) -> None:

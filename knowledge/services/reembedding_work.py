@@ -22,6 +22,7 @@ from knowledge.models import Chunk, KnowledgeBase, ReEmbedding
 from knowledge.services.lexical_index import text_in_context
 from knowledge.services.reembedding_lanes import open_lanes
 from knowledge.services.reembedding_switch import count_vectors, is_complete, switch
+from knowledge.services.spare_index import drop_spare_index, prepare_spare_index
 from knowledge.services.vector_space import empty_some, lacking, write_vectors, yield_to_others
 from providers.base import Embedder, Vectors
 from providers.registry import embedder_for
@@ -32,6 +33,7 @@ _MAX_ATTEMPTS = 64  # failed pieces in a row: about an hour
 _LONGEST_WAIT_S = 256
 _LONGEST_ASKED_WAIT_S = 3600
 _BUSY_WAIT_S = 2.0
+_INDEX_WAIT_S = 15.0
 _STORE_ATTEMPTS = 20
 _STALE_AFTER = timedelta(seconds=90)
 _STALE_INDEX_AFTER = timedelta(minutes=30)  # building an index gives no sign of life
@@ -108,6 +110,7 @@ def _advance(tenant_id: UUID, job_id: UUID, lane: str) -> float | None:
     if isinstance(step, _Claim):
         return _embed(tenant_id, step)
     if step is _Step.BEGIN:
+        _drop_index(tenant_id, job_id)
         return _begin(tenant_id, job_id, lane)
     if step is _Step.COMPLETE:
         return _complete(tenant_id, job_id, lane)
@@ -146,6 +149,13 @@ def _take(job: ReEmbedding, lane: str) -> tuple[UUID, UUID] | None:
     return ids[0], ids[-1]
 
 
+def _drop_index(tenant_id: UUID, job_id: UUID) -> None:
+    with tenant_scope(tenant_id):
+        job = ReEmbedding.objects.filter(id=job_id, is_emptied=False).first()
+    if job is not None:
+        drop_spare_index(tenant_id, job.knowledge_base_id, job.field)
+
+
 def _begin(tenant_id: UUID, job_id: UUID, lane: str) -> float | None:
     """Empty the field of what it held before, a part at a time, then open the lanes."""
     with tenant_scope(tenant_id):
@@ -164,7 +174,6 @@ def _begin(tenant_id: UUID, job_id: UUID, lane: str) -> float | None:
 
 
 def _start_filling(job: ReEmbedding) -> None:
-    # INDEX CALL SITE: an index on the field is of the model before; drop it here.
     count_vectors(job)
     job.reused, job.started_at = job.done, timezone.now()
     open_lanes(job)
@@ -247,15 +256,17 @@ def _complete(tenant_id: UUID, job_id: UUID, lane: str) -> float | None:
         job = _lock(job_id, lane)
         if job is None:
             return None
-        if not is_complete(job.knowledge_base_id, job.field):
-            job.status, job.cursor = _Status.RUNNING, None
-            open_lanes(job)
-            job.save()
-            return None
-        count_vectors(job)
+        if job.status == _Status.RUNNING:
+            if not is_complete(job.knowledge_base_id, job.field):
+                job.cursor = None
+                open_lanes(job)
+                job.save()
+                return None
+            count_vectors(job)
         job.status, job.lanes, job.heartbeat_at = _Status.READY, [lane], timezone.now()
         job.save()
-    # INDEX CALL SITE: base_indexes.build_for_field(base, job.field), outside of a transaction.
+    if not prepare_spare_index(tenant_id, job.knowledge_base_id, job.field):
+        return _INDEX_WAIT_S
     switch(tenant_id, job_id)
     return None
 

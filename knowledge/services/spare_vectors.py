@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.tenancy import tenant_scope
 from knowledge.models import KnowledgeBase, ReEmbedding
+from knowledge.services.spare_index import drop_spare_index
 from knowledge.services.vector_space import empty_some, yield_to_others
 
 KEPT_FOR = timedelta(days=7)
@@ -29,6 +30,11 @@ def bases_with_old_vectors() -> list[tuple[UUID, UUID]]:
 def remove_spare_vectors(tenant_id: UUID, base_id: UUID) -> None:
     """Empty the vector field that search does not read, a part at a time. Stops when a change of the
     model begins, which does with the field as it needs. What a crash leaves is removed the next day."""
+    with tenant_scope(tenant_id):
+        base = KnowledgeBase.objects.filter(id=base_id).first()
+        if base is None or _is_changing(base):
+            return
+    drop_spare_index(tenant_id, base_id, base.spare_field)
     after: UUID | None = None
     failures = 0
     while failures < _MAX_ATTEMPTS:
@@ -49,9 +55,7 @@ def _remove_some(tenant_id: UUID, base_id: UUID, after: UUID | None) -> UUID | N
         base = bases.filter(id=base_id).exclude(spare_since=None).first()
         if base is None or _is_changing(base):
             return None
-        if after is None:
-            # INDEX CALL SITE: an index of the base on `base.spare_field` is dropped here.
-            base.spare_model = ""  # from now on the field holds leftovers
+        base.spare_model = ""  # from now on the field holds leftovers
         after = empty_some(base.id, base.spare_field, after, _EMPTIED_AT_ONCE)
         if after is None:
             base.spare_since = None

@@ -11,7 +11,7 @@ from accounts.access import Action
 from accounts.api.permissions import ANY_ACTOR, Right
 from accounts.models import Tenant
 from accounts.tenancy import tenant_scope
-from knowledge.models import Chunk, Document, KnowledgeBase
+from knowledge.models import Chunk, Document, KnowledgeBase, ReEmbedding
 from search.models import GoldenQuery, GoldenRun, SearchQuery
 from tests.factories import make_key, make_membership
 
@@ -65,6 +65,15 @@ def _chunk(tenant: Tenant) -> UUID:
     return chunk.id
 
 
+def _base_in_change(tenant: Tenant) -> UUID:
+    base = _base(tenant)
+    with tenant_scope(tenant.id):
+        ReEmbedding(
+            knowledge_base_id=base, from_model="none", to_model="other", field="embedding_alternate"
+        ).save()
+    return base
+
+
 def _search(tenant: Tenant) -> UUID:
     with tenant_scope(tenant.id):
         search = SearchQuery(actor="someone", query="secret", mode="instant", strategy="lexical")
@@ -105,6 +114,15 @@ ROUTES: dict[str, Route] = {
     "knowledge-bases/<str:reference>/documents/": Route(
         {"GET": READ, "POST": WRITE}, _base, {"title": "Mine", "content": "Mine"}
     ),
+    "knowledge-bases/<str:reference>/re-embedding/": Route(
+        {"GET": READ, "POST": WRITE, "DELETE": WRITE},
+        _base_in_change,
+        {"embedding_model": "multilingual-e5-small"},
+    ),
+    "knowledge-bases/<str:reference>/re-embedding/roll-back/": Route(
+        {"POST": WRITE}, _base_in_change
+    ),
+    "embedding-models/": Route({"GET": READ}),
     "documents/<str:pk>/": Route({"GET": READ, "PATCH": WRITE, "DELETE": WRITE}, _document),
     "documents/<str:pk>/chunks/": Route({"GET": READ}, _document),
     "documents/<str:pk>/original/": Route({"GET": READ}, _document),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from accounts.services.tenants import found_tenant
 from accounts.tenancy import tenant_scope
 from knowledge.models import KnowledgeBase
 from knowledge.services.knowledge_bases import create_knowledge_base
+from tests.knowledge.embedding_server import EmbeddingServer, running_server
 from tests.workers import Workers
 
 
@@ -39,3 +41,12 @@ def base(keeper: Actor) -> KnowledgeBase:
 def workers(monkeypatch: Any, django_capture_on_commit_callbacks: Any) -> Workers:
     """Tasks run when the test says so."""
     return Workers(django_capture_on_commit_callbacks, monkeypatch)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[EmbeddingServer]:
+    """Configured beside the local model; new bases use the local one."""
+    with running_server() as running:
+        for name, value in running.settings().items():
+            setattr(settings, name, value)
+        yield running

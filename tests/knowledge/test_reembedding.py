@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from accounts.models import AuditEvent
 from accounts.tenancy import tenant_scope
 from config.errors import ConflictError, CredentialsError, InvalidInputError
 from knowledge.models import Chunk, Document, KnowledgeBase, ReEmbedding
-from knowledge.services import ingest, reembedding_work
+from knowledge.services import base_indexes, ingest, reembedding_work
 from knowledge.services.chunks import edit_chunk
 from knowledge.services.documents import delete_documents
 from knowledge.services.knowledge_bases import create_knowledge_base, update_knowledge_base
@@ -36,7 +36,7 @@ from knowledge.tasks import (
 )
 from search.request import SearchRequest, Strategy
 from search.services.search import search
-from tests.knowledge.embedding_server import DIMENSIONS, EmbeddingServer, running_server
+from tests.knowledge.embedding_server import DIMENSIONS, EmbeddingServer
 from tests.workers import Workers
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -52,15 +52,6 @@ TEXTS = [
     "发票必须在三十天内报销。",
 ]
 Status = ReEmbedding.Status
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[EmbeddingServer]:
-    """Configured beside the local model; new bases use the local one."""
-    with running_server() as running:
-        for name, value in running.settings().items():
-            setattr(settings, name, value)
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -639,6 +630,49 @@ def test_another_base_is_left_alone(
     assert (other.embedding_model, other.embedding_field) == (LOCAL, "embedding")
     assert len(chunk.embedding) == LOCAL_DIMENSIONS
     assert chunk.embedding_alternate is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_large_base_gets_its_index_before_the_switch_and_loses_it_with_the_vectors(
+    transactional_db: None,
+    keeper: Actor,
+    filled: KnowledgeBase,
+    workers: Workers,
+    start: Callable[..., ReEmbedding],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base_indexes, "LARGE", 5)
+    name = base_indexes.index_name(filled.id, "embedding_alternate")
+    switch = reembedding_work.switch
+    before: list[bool] = []
+
+    def look_first(*arguments: Any) -> None:
+        before.append(_is_index(name))
+        switch(*arguments)
+
+    monkeypatch.setattr(reembedding_work, "switch", look_first)
+    start(filled)
+    workers.drain()
+    assert before == [True]
+    base = _base(keeper)
+    assert base.own_indexes == ["embedding_alternate"]
+    assert base.embedding_field == "embedding_alternate"
+    workers.commit(keeper, lambda: roll_back(actor=keeper, base=base))
+    workers.commit(keeper, lambda: discard_spare_vectors(actor=keeper, base=_base(keeper)))
+    workers.drain()
+    assert not _is_index(name)
+    assert _base(keeper).own_indexes == []
+    start(_base(keeper))  # with vectors of another length this would fail at the old index
+    workers.drain()
+    _assert_sound(keeper, REMOTE)
+    base_indexes.drop_index(keeper.tenant_id, filled.id, "embedding_alternate")
+
+
+def _is_index(name: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
+        found: bool = cursor.fetchone()[0]
+    return found
 
 
 @pytest.mark.django_db(transaction=True)
