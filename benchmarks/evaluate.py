@@ -1,98 +1,142 @@
-"""Retrieval quality: `make eval`. Small judged sets through the product's ingestion and search.
-
-nDCG@10 with linear gains as trec_eval computes it; Recall@10 and MRR@10 count any positive judgement. The sets lie beside
-the checkout; where they are absent the run says so and ends.
+"""Retrieval quality: `make eval`. Judged sets through the product's ingestion and search, beside a
+reference BM25 and exact cosine. docs/evaluation.md says what the numbers mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import json
-import math
-import sys
-from collections import defaultdict
+import subprocess
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from benchmarks.ground import EVALSETS, fill_base, ground, write_rows
-from search.request import SearchRequest, Strategy
-from search.services.search import search
+from benchmarks.evaluation.cross_language import TWIN_METRICS, TWINS, VARIANTS
+from benchmarks.evaluation.report import MAIN_METRIC, Results, aligned, main_table, other_table
+from benchmarks.evaluation.run import FULL, SAMPLE, Options, evaluate, runnable
+from benchmarks.evaluation.sets import read_documents, read_judgements, read_questions
+from benchmarks.evaluation.systems import STRATEGIES, SYSTEMS
+from benchmarks.evaluation.targets import target_table, targets
+from benchmarks.ground import EVALSETS, RESULTS, ROOT, write_rows
 
-SAMPLE = ("xquad-en", "xquad-zh", "dragonball")
-LANGUAGES = {"xquad-en": "en", "xquad-zh": "zh", "dragonball": "en+zh"}
+_QUESTIONS, _DOCUMENTS, _RERANKED = 100, 600, 40  # of a set, in the sample
+_ALL = 10**9
 
 
-def main() -> None:
-    """Run the sets named on the command line, or the sample."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=SAMPLE)
-    parser.add_argument(
-        "--queries", type=int, default=200, help="judged queries a set, in id order"
-    )
-    options = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what the command line asks for; print the tables and keep the rows."""
+    options = _options(arguments)
+    started = time.monotonic()
+    results = evaluate(options)
+    print(_report(results))
     if not EVALSETS.is_dir():
-        sys.exit(
-            "The evaluation sets are not here (expected in ../shared/evalsets); nothing was measured."
-        )
-    rows: list[dict[str, object]] = []
-    with ground() as actor:
-        for name in options.sets:
-            base = fill_base(actor, name, _documents(EVALSETS / name))
-            queries, judgements = _questions(EVALSETS / name, options.queries)
-            for strategy in (Strategy.LEXICAL, Strategy.SEMANTIC, Strategy.HYBRID):
-                ranked = {
-                    query_id: _ranked(search(actor, SearchRequest(
-                        text, knowledge_bases=[base.slug], strategy=strategy, limit=10, group_by_document=True,
-                    )))
-                    for query_id, text in queries.items()
-                }  # fmt: skip
-                for metric, value in _measure(ranked, judgements).items():
-                    rows.append({"set": name, "language": LANGUAGES.get(name, ""), "system": strategy.value, "metric": metric, "value": round(value, 4)})  # fmt: skip
-                    print(f"{name:12} {strategy:9} {metric:10} {value:.3f}", flush=True)
-    write_rows("eval.json", rows)
+        print(f"\nThe judged sets are not here (expected in {EVALSETS}): everything else is missing from the tables.")  # fmt: skip
+    write_rows(
+        "eval.json", results.rows(), run=_facts(options, results, time.monotonic() - started)
+    )
+    print(f"\nRows: {RESULTS / 'eval.json'}")
+
+
+def _options(arguments: Sequence[str] | None) -> Options:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluate", description=__doc__)
+    parser.add_argument("sets", nargs="*", help="names of sets or mixes, or folders of own sets")
+    parser.add_argument(
+        "--full", action="store_true", help="every set, whole; takes hours at first"
+    )
+    parser.add_argument(
+        "--queries", type=int, help="questions of each set, in the order of their ids"
+    )
+    parser.add_argument("--documents", type=int, help="documents of each set, judged ones aside")
+    parser.add_argument("--rerank-queries", type=int, help="questions of each set to rerank")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS)
+    parser.add_argument("--fresh", action="store_true", help="use nothing kept by earlier runs")
+    parser.add_argument("--vectors", type=Path, default=RESULTS / "vectors.sqlite", help="file of kept vectors")  # fmt: skip
+    given = parser.parse_args(arguments)
+    names = tuple(given.sets) or (FULL if given.full else SAMPLE)
+    sets = runnable(names)
+    if not sets:
+        parser.error(f"none of the sets is here; expected in {EVALSETS}")
+    unknown = [name for name in sets if name not in FULL and not Path(name).is_dir()]
+    if unknown:
+        parser.error(f"no such set: {', '.join(unknown)}. Known: {', '.join(FULL)}, or a folder.")
+    return Options(
+        sets=sets,
+        systems=tuple(system for system in SYSTEMS if system in given.systems),
+        questions=given.queries or (_ALL if given.full else _QUESTIONS),
+        documents=given.documents or (_ALL if given.full else _DOCUMENTS),
+        reranked=given.rerank_queries or _RERANKED,
+        fresh=given.fresh,
+        vectors=given.vectors,
+    )
+
+
+def _report(results: Results) -> str:
+    parts = [f"{MAIN_METRIC}\n{main_table(results)}", f"Other metrics\n{other_table(results)}"]
+    if results.get(TWINS, "hybrid", next(iter(TWIN_METRICS.values()))) is not None:
+        parts.append(f"Twin paragraph among the first ten, {TWINS}\n{_twin_table(results)}")
+    if any(facts.name in VARIANTS for facts in results.sets):
+        parts.append(f"Questions in another writing, {MAIN_METRIC}\n{_variant_table(results)}")
+    parts += results.remarks
+    parts.append(f"Targets\n{target_table(results)}")
+    return "\n\n".join(parts)
+
+
+def _twin_table(results: Results) -> str:
+    lines = [["direction", "", "semantic", "hybrid"]]
+    lines += [
+        [metric, "", *(_shown(results.get(TWINS, system, metric)) for system in ("semantic", "hybrid"))]
+        for metric in TWIN_METRICS.values()
+    ]  # fmt: skip
+    return aligned(lines)
+
+
+def _variant_table(results: Results) -> str:
+    systems = [system for system in STRATEGIES if system in results.systems()]
+    lines = [["questions", "writing", *systems]]
+    for name, (origin, _) in VARIANTS.items():
+        for shown, writing in ((origin, "as they are"), (name, name.removeprefix(f"{origin} "))):
+            lines.append(
+                [origin, writing, *(_shown(results.get(shown, system)) for system in systems)]
+            )
+    return aligned(lines)
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _facts(options: Options, results: Results, seconds: float) -> dict[str, Any]:
+    return {
+        "revision": _revision(),
+        "options": {name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()},
+        "sets": [asdict(facts) for facts in results.sets],
+        "targets": [asdict(target) for target in targets(results)],
+        "remarks": results.remarks,
+        "seconds": round(seconds),
+    }  # fmt: skip
+
+
+def _revision() -> str:
+    """The commit measured, with `+` when files differ from it; empty outside a checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],  # noqa: S607 - whichever git is here
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
 
 
 def _documents(folder: Path) -> list[tuple[str, str, str]]:
-    packed = folder / "corpus.jsonl.gz"
-    plain = folder / "corpus.jsonl"
-    data = gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
-    rows = [json.loads(line) for line in data.decode().splitlines()]
-    return [(row["id"], row.get("title") or "", row["text"]) for row in rows if row["text"].strip()]
+    return [(row.id, row.title, row.text) for row in read_documents(folder) if row.text.strip()]
 
 
 def _questions(folder: Path, most: int) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
-    judgements: dict[str, dict[str, float]] = defaultdict(dict)
-    with (folder / "qrels.tsv").open() as lines:
-        for query_id, document_id, score in csv.reader(lines, delimiter="\t"):
-            if score.replace(".", "", 1).isdigit() and float(score) > 0:
-                judgements[query_id][document_id] = float(score)
-    with (folder / "queries.jsonl").open() as lines:
-        texts = {row["id"]: row["text"] for row in map(json.loads, lines)}
-    chosen = [query_id for query_id in texts if query_id in judgements][:most]
-    return {query_id: texts[query_id] for query_id in chosen}, judgements
-
-
-def _ranked(outcome: object) -> list[str]:
-    return [hit.chunk.document.external_id for hit in outcome.hits]  # type: ignore[attr-defined]
-
-
-def _measure(
-    ranked: dict[str, list[str]], judgements: dict[str, dict[str, float]]
-) -> dict[str, float]:
-    sums: dict[str, float] = defaultdict(float)
-    for query_id, found in ranked.items():
-        wanted = judgements[query_id]
-        gains = [wanted.get(document_id, 0.0) for document_id in found]
-        sums["ndcg@10"] += _dcg(gains) / _dcg(sorted(wanted.values(), reverse=True)[:10])
-        sums["recall@10"] += sum(gain > 0 for gain in gains) / len(wanted)
-        sums["mrr@10"] += next((1 / rank for rank, gain in enumerate(gains, 1) if gain), 0.0)
-    return {metric: total / len(ranked) for metric, total in sums.items()}
-
-
-def _dcg(gains: Sequence[float]) -> float:
-    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+    judgements, texts = read_judgements(folder), read_questions(folder)
+    chosen = [key for key in texts if key in judgements][:most]
+    return {key: texts[key] for key in chosen}, judgements
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,10 @@ class CachedEmbedder(Embedder):
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)")
 
+    def __getattr__(self, name: str) -> Any:
+        """What else the model can do, it does itself."""
+        return getattr(self._embedder, name)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """As the model counts."""
         return self._embedder.count_tokens(texts)
@@ -46,14 +51,10 @@ class CachedEmbedder(Embedder):
     def _vectors(
         self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Vectors]
     ) -> Vectors:
-        keys = [
-            hashlib.sha256(f"{self.model}\0{kind}\0{text}".encode()).digest() for text in texts
-        ]
+        keys = [hashlib.sha256(f"{self.model}\0{kind}\0{text}".encode()).digest() for text in texts]
         with self._lock:
             found = {key: vector for key in keys if (vector := self._kept(key)) is not None}
-        missing = {
-            key: text for key, text in zip(keys, texts, strict=True) if key not in found
-        }
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             computed = embed(list(missing.values())).astype(np.float32)
             found |= dict(zip(missing, computed, strict=True))

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,15 +49,21 @@ def sources() -> list[Path]:
     return [path for app in sorted(OWN) for path in (CHECKOUT / app).rglob("*.py")]
 
 
-def imported_modules() -> set[str]:
+def measurements() -> list[Path]:
+    # Peers that speed is compared with live in environments of their own.
+    folder = CHECKOUT / "benchmarks"
+    return [path for path in folder.rglob("*.py") if folder / "peers" not in path.parents]
+
+
+def imported_modules(paths: Sequence[Path]) -> set[str]:
     found = set()
-    for path in sources():
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found.add(node.module.split(".")[0])
-    return found - OWN - set(sys.stdlib_module_names)
+    return found - OWN - {"benchmarks"} - set(sys.stdlib_module_names)
 
 
 def test_the_settings_table_is_complete() -> None:
@@ -80,11 +87,20 @@ def test_every_setting_has_help() -> None:
 def test_every_import_is_pinned() -> None:
     modules = {MODULES.get(name, name.replace("-", "_")) for name in pinned("requirements.txt")}
     # Brought along by Celery, Django and openai; their versions are in constraints.txt.
-    assert imported_modules() - modules - {"kombu", "billiard", "asgiref", "httpx2"} == set()
+    brought = {"kombu", "billiard", "asgiref", "httpx2"}
+    assert imported_modules(sources()) - modules - brought == set()
+
+
+def test_every_import_of_a_measurement_is_pinned() -> None:
+    pins = {**pinned("requirements.txt"), **pinned("requirements-bench.txt")}
+    modules = {MODULES.get(name, name.replace("-", "_")) for name in pins}
+    assert imported_modules(measurements()) - modules == set()
+    bench = {name.replace("-", "_") for name in pinned("requirements-bench.txt")}
+    assert bench - imported_modules(measurements()) == set()
 
 
 def test_every_pin_is_used() -> None:
-    imported = imported_modules()
+    imported = imported_modules(sources())
     # Some are named in strings: settings, and the folders of the embedded servers.
     named = "\n".join(path.read_text() for path in (CHECKOUT / "config").rglob("*.py"))
     modules = [MODULES.get(name, name.replace("-", "_")) for name in pinned("requirements.txt")]
@@ -94,12 +110,15 @@ def test_every_pin_is_used() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     page = (CHECKOUT / "docs/dependencies.md").read_text().lower().replace("_", "-")
-    for file in ("requirements.txt", "requirements-dev.txt", "requirements-models.txt"):
+    files = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt")
+    for file in (*files, "requirements-bench.txt"):
         missing = [name for name in pinned(file) if f"| {name} |" not in page]
         assert missing == []
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "file", ["requirements.txt", "requirements-dev.txt", "requirements-bench.txt"]
+)
 def test_constraints_hold_the_same_versions(file: str) -> None:
     constraints = pinned("constraints.txt")
     assert {name: constraints.get(name) for name in pinned(file)} == pinned(file)
