@@ -226,7 +226,10 @@ def _items(value: Any) -> list[Any]:
 
 def _moment(value: Any) -> datetime:
     text = _string(value)
-    moment = parse_datetime(text if len(text) > 10 else f"{text}T00:00:00")
+    try:
+        moment = parse_datetime(text if len(text) > 10 else f"{text}T00:00:00")
+    except ValueError:  # it is written like a time, but there is no such day or hour
+        moment = None
     if moment is None:
         raise ValueError("Must be a time such as 2026-01-31T00:00:00Z.")
     return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
