@@ -21,7 +21,6 @@ _ORPHAN_TIMEOUT_S = 20
 _SETTINGS = {
     "listen_addresses": "''",
     "unix_socket_permissions": "0777",  # the folder of the socket is the gate
-    "shared_buffers": "'256MB'",
     "maintenance_work_mem": "'256MB'",
     "work_mem": "'32MB'",
     "max_connections": "100",
@@ -29,6 +28,12 @@ _SETTINGS = {
     "jit": "off",  # compiling costs more than our short queries
     "log_min_messages": "warning",
 }
+
+
+def _shared_buffers() -> str:
+    """An eighth of the memory, from 256 MB to 4 GB. Pages that are never used take none of it."""
+    megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 // 1024**2
+    return f"{min(max(megabytes, 256), 4096)}MB"
 
 
 class EmbeddedPostgres:
@@ -114,8 +119,9 @@ class EmbeddedPostgres:
 
     def _options(self) -> str:
         socket = shlex.quote(str(self._folder.sockets / "pg"))
+        settings = {**_SETTINGS, "shared_buffers": _shared_buffers()}
         return " ".join(
-            [f"-k {socket}", *(f"-c {key}={value}" for key, value in _SETTINGS.items())]
+            [f"-k {socket}", *(f"-c {key}={value}" for key, value in settings.items())]
         )
 
     def _create_cluster(self) -> None:
