@@ -131,7 +131,7 @@ CELERY_BEAT_SCHEDULE = {
     "resume-stalled-documents": {"task": "knowledge.resume_stalled_documents", "schedule": 120.0},
     "resume-stalled-reembeddings": {
         "task": "knowledge.resume_stalled_reembeddings",
-        "schedule": 120.0,
+        "schedule": 60.0,
     },
     "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
