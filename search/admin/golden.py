@@ -87,7 +87,7 @@ class GoldenQueryAdmin(ServiceAdmin):
     view_action = Action.WRITE  # they quote documents
     add_action: ClassVar[Action | None] = None
     form = GoldenQueryForm
-    list_display = ("question", "knowledge_base", "state", "ranks", "passage", "checked_at")
+    list_display = ("question", "knowledge_base", "state", "ranks", "passage")
     list_filter = ("knowledge_base", "status", "enabled")
     search_fields = ("query", "quote", "document_title")
     ordering = ("-created_at", "-id")
@@ -101,7 +101,7 @@ class GoldenQueryAdmin(ServiceAdmin):
         (gettext_lazy("The passage it must find"), {"fields": ("document_title", "quote")}),
         (
             gettext_lazy("Facts"),
-            {"fields": ("note", "knowledge_base", ("created_by", "created_at", "updated_at"))},
+            {"fields": ("note", ("knowledge_base", "created_by"), ("created_at", "updated_at"))},
         ),
     )
 
@@ -162,9 +162,10 @@ class GoldenQueryAdmin(ServiceAdmin):
         return [str(golden) for golden in rows], {str(_("Golden queries")): len(rows)}, set(), []
 
     @admin.display(description=gettext_lazy("question"), ordering="query")
-    def question(self, golden: GoldenQuery) -> str:
+    def question(self, golden: GoldenQuery) -> SafeString:
         """Its beginning."""
-        return Truncator(golden.query).chars(90)
+        text = Truncator(golden.query).chars(90)
+        return format_html('<span class="kb-state">{}</span>', text)
 
     @admin.display(description=gettext_lazy("state"), ordering="status")
     def state(self, golden: GoldenQuery) -> SafeString:

@@ -36,8 +36,9 @@ class GoldenRunAdmin(TenantAdmin):
     show_full_result_count = False
     fields = (
         ("knowledge_base", "trigger"),
-        ("started_at", "finished_at", "started_by"),
-        ("embedding_model", "newest_indexed_at", "document_count"),
+        ("started_at", "finished_at"),
+        ("started_by", "embedding_model"),
+        ("newest_indexed_at", "document_count"),
     )
     readonly_fields = (
         "knowledge_base", "trigger", "started_at", "finished_at", "started_by", "embedding_model",

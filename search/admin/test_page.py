@@ -28,6 +28,7 @@ from config.errors import AppError, InvalidInputError
 from knowledge.access import visible_documents, visible_knowledge_bases
 from knowledge.admin.chunk import place_of
 from knowledge.models import Chunk, KnowledgeBase
+from search.admin.why_not_box import Missed, explain_missed
 from search.api.serializers import SearchBodySerializer
 from search.models import GoldenQuery
 from search.request import MAX_LIMIT, MAX_QUERY_CHARS, Mode, Strategy
@@ -105,6 +106,16 @@ class SearchTestForm(forms.Form):
         ),
     )
 
+    missed = forms.CharField(
+        label=gettext_lazy("Passage or document"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text=gettext_lazy(
+            "A title, a file name, an id, or the address of the document's or chunk's page: the "
+            "search then says why it is not among the results."
+        ),
+    )
+
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         bases = (
@@ -173,6 +184,7 @@ def search_test_view(model_admin: ModelAdmin[Any]) -> Callable[[HttpRequest], Ht
             "results": _results(actor, outcome) if outcome else [],
             "may_save": outcome is not None and _may_save(actor, outcome),
             "filter": json.dumps(form.cleaned_data["filter"]) if outcome else "",
+            "missed": _missed(actor, form, outcome) if outcome else None,
             "timings": list(outcome.timings_ms.items()) if outcome else [],
             "has_documents": visible_documents(actor).exists(),
         }
@@ -216,6 +228,13 @@ def _run(actor: Actor, form: SearchTestForm) -> SearchOutcome | None:
         return None
     record_search(actor, outcome, json.loads(json.dumps(asked)))
     return outcome
+
+
+def _missed(actor: Actor, form: SearchTestForm, outcome: SearchOutcome) -> Missed | None:
+    values = form.cleaned_data
+    if not values["missed"]:
+        return None
+    return explain_missed(actor, outcome.request, values["filter"], values["missed"])
 
 
 def _add_error(form: SearchTestForm, name: str, message: str) -> None:
