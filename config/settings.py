@@ -134,6 +134,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 60.0,
     },
     "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
+    "maintain-base-indexes": {"task": "knowledge.maintain_indexes", "schedule": 120.0},
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
     "check-golden-queries": {"task": "search.check_golden_queries", "schedule": 300.0},
     "run-golden-queries-nightly": {

@@ -13,7 +13,7 @@ from accounts.tenancy import tenant_scope
 from config.celery import app
 from config.errors import AppError, RateLimitedError, TransientError
 from knowledge.models import KnowledgeBase
-from knowledge.services import ingest, reembedding_work
+from knowledge.services import base_indexes, ingest, reembedding_work
 from knowledge.services.lexical_index import reweigh_base
 from knowledge.services.spare_vectors import bases_with_old_vectors, remove_spare_vectors
 from knowledge.services.statistics import fold_statistics
@@ -150,3 +150,11 @@ def compact_statistics() -> None:
             for base in KnowledgeBase.objects.all():
                 fold_statistics(base.id)
                 reweigh_base(base)
+
+
+@shared_task(name="knowledge.maintain_indexes")
+def maintain_indexes_task() -> None:
+    """Give large bases their own indexes, and remove those that are no longer needed."""
+    for tenant_id, base_id in base_indexes.bases_out_of_line():
+        base_indexes.maintain_indexes(tenant_id, base_id)
+    base_indexes.drop_orphans()

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Sum
 
 from accounts.tenancy import tenant_scope
-from knowledge.models import KnowledgeBase
+from knowledge.models import KnowledgeBase, LengthStatistic
 from knowledge.services.statistics import corpus_statistics
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,19 @@ def maintain_indexes(tenant_id: UUID, base_id: UUID) -> list[str]:
         drop_indexes(tenant_id, base)
     with tenant_scope(tenant_id):
         return list(KnowledgeBase.objects.values_list("own_indexes", flat=True).get(id=base_id))
+
+
+def bases_out_of_line() -> list[tuple[UUID, UUID]]:
+    """Tenant and id of the bases that have grown large without indexes, or shrunk with them."""
+    sizes = LengthStatistic.unscoped.values("knowledge_base_id").annotate(size=Sum("chunks"))
+    size_of = {row["knowledge_base_id"]: row["size"] for row in sizes}
+    bases = KnowledgeBase.unscoped.values_list("tenant_id", "id", "own_indexes", "embedding_field")
+    return [
+        (tenant_id, base_id)
+        for tenant_id, base_id, columns, field in bases
+        if (size_of.get(base_id, 0) >= LARGE and not {WORDS, field} <= set(columns))
+        or (size_of.get(base_id, 0) < SMALL and columns)
+    ]
 
 
 def is_large(tenant_id: UUID, base_id: UUID) -> bool:
