@@ -11,10 +11,13 @@ from accounts.access import operator_actor
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
 from knowledge.models import Chunk, Document, KnowledgeBase
+from search.access import AccessScope
 from search.models import GoldenQuery, GoldenStatus
 from search.request import MAX_LIMIT, SearchRequest, Strategy
 from search.retrieval.filters import compile_filter
+from search.retrieval.searchable import Searchable
 from search.services.golden_passage import Passage
+from search.services.passage_checks import check_filter
 from search.services.search import Hit, SearchOutcome, search
 
 DEPTH = MAX_LIMIT  # results in which a passage that was lost is looked for
@@ -92,7 +95,7 @@ def _judge(golden: GoldenQuery, target: _Target, outcome: SearchOutcome) -> Chec
     if rank is not None:
         place = f"Found at {rank}, wanted among the first {golden.within}{before}."
         return Check(GoldenStatus.RED, rank, place, first)
-    reason = _why_missing(golden, target, outcome.hits)
+    reason = _why_missing(golden, target, outcome)
     return Check(
         GoldenStatus.RED, None, reason or f"Not among the first {DEPTH} results{before}.", first
     )
@@ -107,19 +110,23 @@ def _rank_of(golden: GoldenQuery, passage: Passage, hits: Sequence[Hit]) -> int 
     return next(ranks, None)
 
 
-def _why_missing(golden: GoldenQuery, target: _Target, hits: Sequence[Hit]) -> str:
+def _why_missing(golden: GoldenQuery, target: _Target, outcome: SearchOutcome) -> str:
     """What became of the passage; empty when it is there to be found."""
     document = target.document
     if document is None:
-        return f"The document “{golden.document_title}” was deleted.{_same_text(golden, hits)}"
+        return (
+            f"The document “{golden.document_title}” was deleted.{_same_text(golden, outcome.hits)}"
+        )
     if document.knowledge_base_id != golden.knowledge_base_id:
         return f"The document was moved to the knowledge base “{document.knowledge_base}”."
     if not document.principals:
         return "Nobody may find the document: it has no principals."
-    return _why_no_chunk(golden, document, target.passage)
+    return _why_no_chunk(golden, document, target.passage, outcome.scope)
 
 
-def _why_no_chunk(golden: GoldenQuery, document: Document, passage: Passage) -> str:
+def _why_no_chunk(
+    golden: GoldenQuery, document: Document, passage: Passage, scope: AccessScope
+) -> str:
     chunks: list[Chunk] = list(
         Chunk.objects.filter(document_id=document.id, live=True)
         .order_by("ordinal")
@@ -133,7 +140,9 @@ def _why_no_chunk(golden: GoldenQuery, document: Document, passage: Passage) -> 
         return f"The passage is gone from the document: {_what_changed(golden, document, chunks)}"
     if not any(chunk.enabled for chunk in holders):
         return f"Chunk {_numbers(holders)}, which holds the passage, is switched off."
-    return ""
+    searchable = Searchable(scope, tuple(scope.base_ids))
+    filtered = [check_filter(searchable, chunk, golden.filter) for chunk in holders]
+    return "" if any(check.passed for check in filtered) else f"Filtered out. {filtered[0].detail}"
 
 
 def _what_changed(golden: GoldenQuery, document: Document, chunks: Sequence[Chunk]) -> str:

@@ -155,3 +155,42 @@ def test_upload_search_and_correct(
     page.wait_for_selector("text=was changed successfully")
     page.goto(live_server.url + reverse("admin:search_test") + "?query=V9&strategy=lexical")
     assert "V9" in page.inner_text(".kb-result mark")
+
+
+def test_golden_queries_and_why_not(
+    page: Any, live_server: Any, worker: ThreadWorker, tmp_path: Path
+) -> None:
+    notes = tmp_path / "pumps.md"
+    notes.write_text("# Pumps\n\nThe pump P7 needs oil every week.\n")
+    page.goto(live_server.url + reverse("admin:search_goldenquery_changelist"))
+    assert "No golden queries yet" in page.inner_text(".kb-empty")
+
+    page.goto(live_server.url + reverse("admin:knowledge_document_upload"))
+    page.set_input_files("input[type=file]", str(notes))
+    page.wait_for_selector(".kb-upload:has-text('pumps.md') >> text=Ready")
+
+    page.goto(live_server.url + reverse("admin:search_test") + "?query=pump+oil")
+    page.click("text=Save as golden")
+    page.wait_for_selector("text=Saved as a golden query of Machines. Found at 1.")
+    assert page.inner_text(".kb-result .kb-ok >> nth=0") == "golden"
+
+    page.click(".kb-result >> text=Chunk #1")
+    page.fill("[name=content]", "Nothing is said here any more.")
+    page.click("button[name=_save]")
+    page.wait_for_selector("text=was changed successfully")
+    page.goto(live_server.url + reverse("admin:search_goldenquery_changelist"))
+    page.click("text=Run now")
+    page.wait_for_selector("text=0 of 1 golden queries of Machines are green.")
+    assert "chunk #1 was edited" in page.inner_text(".kb-panel")
+    page.click("text=Last run")
+    page.wait_for_selector(
+        "text=A chunk of a wanted document was edited by hand.", state="detached"
+    )
+    assert "Turned red" in page.inner_text(".kb-lines")
+
+    page.goto(live_server.url + reverse("admin:search_test") + "?query=wine&strategy=lexical")
+    page.click("text=Something missing?")
+    page.fill("[name=missed]", "pumps.md")
+    page.press("[name=missed]", "Enter")
+    page.wait_for_selector("#why-not")
+    assert "Not in the passage: wine." in page.inner_text("#why-not")

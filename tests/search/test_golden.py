@@ -277,6 +277,7 @@ def test_a_filter_that_leaves_the_passage_out(
         service.save_golden_query(actor=keeper, chunk=chunk, query=QUESTION, filter=wanted)
     result = run(keeper, base)
     assert (result.status, result.first_title) == ("red", "pumps")
+    assert result.reason == 'Filtered out. Not true of it: title eq "pumps".'
 
 
 def test_a_search_that_was_not_whole_judges_nothing(
