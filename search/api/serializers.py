@@ -12,8 +12,9 @@ from config.errors import FieldError, InvalidInputError
 from knowledge.api.serializers import location_of
 from knowledge.models import Document
 from search.models import SearchFeedback, SearchQuery
-from search.request import Mode, SearchRequest, Strategy
+from search.request import MAX_NEIGHBOURS, Mode, SearchRequest, Strategy
 from search.retrieval.filters import compile_filter
+from search.services.facets import facet_fields
 from search.services.search import Hit, SearchOutcome
 from search.snippets import make_snippet
 
@@ -40,6 +41,13 @@ class SearchBodySerializer(serializers.Serializer[SearchRequest]):
     )
     recency = serializers.FloatField(required=False, default=0.0, min_value=0.0, max_value=1.0)
     group_by_document = serializers.BooleanField(required=False, default=False)
+    collapse_duplicates = serializers.BooleanField(required=False, default=False)
+    neighbours = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=MAX_NEIGHBOURS
+    )
+    facets = serializers.ListField(
+        child=serializers.CharField(), required=False, allow_null=True, default=None
+    )
     rerank = serializers.BooleanField(required=False, allow_null=True, default=None)
     expand_query = serializers.BooleanField(required=False, allow_null=True, default=None)
     interpret_filters = serializers.BooleanField(required=False, allow_null=True, default=None)
@@ -58,9 +66,7 @@ class SearchBodySerializer(serializers.Serializer[SearchRequest]):
                 f"The mode {values['mode']} is not available in this version.",
                 [FieldError("mode", "Use filename or instant.")],
             )
-        asked = [name for name in _LATER if values[name]]
-        if values["recency"]:
-            asked.append("recency")
+        facets = facet_fields(values["facets"] or [])
         return SearchRequest(
             query=values["query"].replace("\x00", " "),
             knowledge_bases=values["knowledge_bases"],
@@ -71,9 +77,13 @@ class SearchBodySerializer(serializers.Serializer[SearchRequest]):
             condition=compile_filter(values["filter"]),
             as_principals=values["as_principals"],
             group_by_document=values["group_by_document"],
+            collapse_duplicates=values["collapse_duplicates"],
+            recency=values["recency"],
+            neighbours=values["neighbours"],
+            facets=tuple(field.name for field in facets),
             deadline_ms=values["deadline_ms"],
             explain=values["explain"],
-            unavailable=asked,
+            unavailable=[name for name in _LATER if values[name]],
         )
 
 
@@ -86,6 +96,8 @@ def render_outcome(outcome: SearchOutcome, search_id: UUID) -> dict[str, Any]:
         "mode": request.mode,
         "strategy": request.strategy,
         "results": [_render_hit(hit, outcome) for hit in outcome.hits],
+        "total": _render_total(outcome),
+        "facets": outcome.facets,
         "clusters": [],
         "answer": None,
         "sources": outcome.sources,
@@ -98,6 +110,12 @@ def render_outcome(outcome: SearchOutcome, search_id: UUID) -> dict[str, Any]:
             f"{outcome.unembedded} passages are still being indexed; they are found by their words only."
         ]
     return body
+
+
+def _render_total(outcome: SearchOutcome) -> dict[str, Any] | None:
+    """How many passages match; `exact` is false for an estimate."""
+    total = outcome.total
+    return None if total is None else {"value": total.value, "exact": total.exact}
 
 
 def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
@@ -119,6 +137,11 @@ def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
         "created_at": created.isoformat(),
         "updated_at": updated.isoformat(),
         "metadata": document.metadata,
+        "neighbours": [
+            {"chunk_id": str(near.id), "content": near.content, "ordinal": near.ordinal}
+            for near in hit.neighbours
+        ],
+        "duplicates": [str(chunk_id) for chunk_id in hit.duplicates],
     }
     if outcome.request.explain:
         result["explain"] = explain_hit(hit)

@@ -136,6 +136,7 @@ ROUTES: dict[str, Route] = {
     "golden-runs/<str:pk>/": Route({"GET": WRITE}, _golden_run),
     "knowledge-bases/<str:reference>/golden-runs/": Route({"GET": WRITE, "POST": WRITE}, _base),
     "search/": Route({"POST": SEARCH}),
+    "search/facets/": Route({"GET": SEARCH}),
     "search/why-not/": Route({"POST": SEARCH}),
     "searches/": Route({"GET": ADMIN}),
     "searches/<str:pk>/feedback/": Route({"POST": SEARCH}, _search, {"rating": "up"}),
