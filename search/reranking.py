@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+# Measured on twelve judged sets, see docs/search.md. Deeper gains nothing; ten cost a third less and
+# keep three quarters of the gain.
+DEPTH = 15
+WEIGHT = 0.5
 
-def mix(first: Sequence[float], second: Sequence[float | None], weight: float) -> list[float]:
+
+def mix(
+    first: Sequence[float], second: Sequence[float | None], weight: float = WEIGHT
+) -> list[float]:
     """The score, 0 to 1, of each candidate of the reranked head.
 
     `first` are its fused scores, `second` the reranker's, None where it did not get to; `weight` is the

@@ -87,7 +87,7 @@ def _reranker(network: FakeNetwork, **options: int) -> LocalE5Reranker:
     return LocalE5Reranker(cast("LocalE5Embedder", embedder), **options)
 
 
-def _by_hand(question: list[str], passage: list[str]) -> float:
+def _best_likenesses(question: list[str], passage: list[str]) -> list[float]:
     """The definition, word by word."""
     correction = LanguageCorrection.load()
 
@@ -98,7 +98,7 @@ def _by_hand(question: list[str], passage: list[str]) -> float:
         result: Vectors = centred / np.linalg.norm(centred)
         return result
 
-    best = [
+    return [
         max(
             float(
                 corrected(asked, correction.query_mean) @ corrected(word, correction.passage_mean)
@@ -107,17 +107,39 @@ def _by_hand(question: list[str], passage: list[str]) -> float:
         )
         for asked in question
     ]
-    return sum(best) / len(best)
 
 
-def test_the_score_is_the_mean_of_the_best_likeness_of_each_word(reranker: LocalE5Reranker) -> None:
-    scores = reranker.rerank("red fox ?", ["a fox runs ?", "blue sky", "red fox"])
-    expected = [
-        _by_hand(["red", "fox"], ["a", "fox", "runs"]),
-        _by_hand(["red", "fox"], ["blue", "sky"]),
-        _by_hand(["red", "fox"], ["red", "fox"]),
+def test_one_text_scores_the_mean_of_the_best_likeness_of_each_word(
+    reranker: LocalE5Reranker,
+) -> None:
+    (score,) = reranker.rerank("red fox ?", ["a fox runs ?"])
+    red, fox = _best_likenesses(["red", "fox"], ["a", "fox", "runs"])
+    assert score == pytest.approx((red + fox) / 2, abs=0.003)
+    assert fox > red + 0.3
+
+
+def test_a_word_weighs_what_its_best_likeness_is_above_its_mean_one(
+    reranker: LocalE5Reranker,
+) -> None:
+    scores = reranker.rerank("the red fox", ["the fox runs ?", "the sky", "the sun"])
+    rows = [
+        _best_likenesses(["the", "red", "fox"], passage)
+        for passage in (["the", "fox", "runs"], ["the", "sky"], ["the", "sun"])
     ]
-    assert_allclose(np.array(scores, float), expected, atol=0.003)
+    weights = [max(column) - sum(column) / 3 for column in zip(*rows, strict=True)]
+    expected = [
+        sum(weight * value for weight, value in zip(weights, row, strict=True)) / sum(weights)
+        for row in rows
+    ]
+    assert weights[0] < 0.01  # all have "the"
+    assert weights[2] > 0.3  # one has "fox"
+    assert_allclose(np.array(scores, float), expected, atol=0.01)
+
+
+def test_texts_that_are_alike_score_alike(reranker: LocalE5Reranker) -> None:
+    first, second = reranker.rerank("red fox", ["fox runs", "fox runs"])
+    assert first == second
+    assert first == reranker.rerank("red fox", ["fox runs"])[0]
 
 
 def test_a_question_of_punctuation_only_still_gets_scores(reranker: LocalE5Reranker) -> None:
