@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -29,11 +31,13 @@ from knowledge.services.reembedding import (
     roll_back,
     start_reembedding,
 )
+from knowledge.services.reembedding_switch import switch
 from knowledge.tasks import (
     discard_old_vectors,
     resume_stalled_reembeddings,
     resume_unfinished_reembeddings,
 )
+from providers.registry import embedder_for
 from search.request import SearchRequest, Strategy
 from search.services.search import search
 from tests.knowledge.embedding_server import DIMENSIONS, EmbeddingServer
@@ -124,8 +128,6 @@ def _assert_sound(actor: Actor, model: str) -> None:
     """The base uses the model, and every vector that search reads is the one this model gives."""
     base = _base(actor)
     assert base.embedding_model == model
-    from providers.registry import embedder_for
-
     with tenant_scope(actor.tenant_id):
         for chunk in Chunk.objects.select_related("document"):
             text = text_in_context(chunk.document.title, chunk.heading_path, chunk.content)
@@ -284,7 +286,7 @@ def test_a_document_half_embedded_at_the_switch_goes_on_with_the_new_model(
 ) -> None:
     """The vectors being computed for the old model at the moment of the switch are not stored."""
     start(filled)
-    embed = ingest.embedder_for(LOCAL).embed_passages
+    embed = embedder_for(LOCAL).embed_passages
     monkeypatch.setattr(ingest, "SLICE", 1)
     added = workers.add(keeper, filled, "Owls hunt at night.", "owls.txt")
     late: list[int] = []
@@ -293,13 +295,12 @@ def test_a_document_half_embedded_at_the_switch_goes_on_with_the_new_model(
         """The switch happens while this embedder is at work."""
 
         def embed_passages(self, texts: list[str]) -> Any:
-            monkeypatch.setattr(ingest, "embedder_for", registry_embedder)
+            monkeypatch.setattr(ingest, "embedder_for", embedder_for)
             vectors = embed(texts)
             workers.drain()
             late.append(len(texts))
             return vectors
 
-    registry_embedder = ingest.embedder_for
     while not _is_waiting_for_vectors(keeper, added.document.id):
         workers.step_last()
     monkeypatch.setattr(ingest, "embedder_for", lambda model: Slow())
@@ -354,6 +355,31 @@ def test_a_chunk_edited_while_its_old_text_is_computed_gets_the_new_texts_vector
 
     monkeypatch.setattr(reembedding_work, "_store", edit_first)
     workers.drain()
+    _assert_sound(keeper, REMOTE)
+
+
+def test_what_changes_while_the_index_is_built_is_computed_before_the_switch(
+    keeper: Actor,
+    filled: KnowledgeBase,
+    workers: Workers,
+    start: Callable[..., ReEmbedding],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[str] = []
+
+    def build(*_: Any) -> bool:
+        built.append(_job(keeper).status)
+        if len(built) == 1:
+            return False  # another process is at it
+        if len(built) == 2:
+            _edit(keeper, "Herons", "Storks nest on chimneys.")
+        return True
+
+    monkeypatch.setattr(reembedding_work, "prepare_spare_index", build)
+    start(filled)
+    workers.drain()
+    assert built == [Status.READY] * 3
+    assert _job(keeper).status == Status.SWITCHED
     _assert_sound(keeper, REMOTE)
 
 
@@ -615,6 +641,24 @@ def test_saving_the_settings_of_a_base_read_before_leaves_the_model_alone(
     assert (base.name, base.embedding_model) == ("Renamed", REMOTE)
 
 
+def test_the_command_waits_for_the_end_and_says_how_it_was(
+    keeper: Actor,
+    filled: KnowledgeBase,
+    workers: Workers,
+    server: EmbeddingServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: workers.drain())
+    out = io.StringIO()
+    command = ("groundwork", "re-embed", "--knowledge-base", "main", "--model", REMOTE)
+    job = workers.commit(keeper, lambda: start_reembedding(actor=keeper, base=filled, model=REMOTE))
+    call_command(*command, stdout=out)  # joins the one that is running
+    assert out.getvalue() == f"main uses {REMOTE}: 5 vectors.\n"
+    assert _job(keeper).id == job.id
+    with pytest.raises(CommandError, match="uses openai/loopback already"):
+        call_command(*command)
+
+
 def test_another_base_is_left_alone(
     keeper: Actor, filled: KnowledgeBase, workers: Workers, start: Callable[..., ReEmbedding]
 ) -> None:
@@ -643,7 +687,6 @@ def test_a_large_base_gets_its_index_before_the_switch_and_loses_it_with_the_vec
 ) -> None:
     monkeypatch.setattr(base_indexes, "LARGE", 5)
     name = base_indexes.index_name(filled.id, "embedding_alternate")
-    switch = reembedding_work.switch
     before: list[bool] = []
 
     def look_first(*arguments: Any) -> None:

@@ -1,4 +1,5 @@
-"""The operator's commands: create-tenant, create-api-key, ingest, search, golden, doctor."""
+"""The operator's commands: create-tenant, create-api-key, ingest, search, golden,
+re-embed, doctor."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from accounts.services.tenants import found_tenant
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
 from knowledge.access import access_knowledge_base
+from knowledge.services.reembedding import find_reembedding, start_reembedding
+from knowledge.services.reembedding_watch import watch_reembedding
 from search.models import GoldenStatus
 from search.request import Mode, SearchRequest, Strategy
 from search.services.doctor import run_checks
@@ -53,6 +56,12 @@ class Command(BaseCommand):
         )
         golden.add_argument("--knowledge-base", required=True, metavar="SLUG")
         golden.add_argument("--tenant", help="Slug; needed only where there are several.")
+        change = verbs.add_parser(
+            "re-embed", help="Change the embedding model of a base; safe to interrupt and repeat."
+        )
+        change.add_argument("--knowledge-base", required=True, metavar="SLUG")
+        change.add_argument("--model", required=True, metavar="NAME")
+        change.add_argument("--tenant", help="Slug; needed only where there are several.")
         verbs.add_parser("doctor", help="Say what is misconfigured and how to mend it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -63,6 +72,7 @@ class Command(BaseCommand):
             "ingest": self._ingest,
             "search": self._search,
             "golden": self._golden,
+            "re-embed": self._re_embed,
             "doctor": self._doctor,
         }
         try:
@@ -106,6 +116,18 @@ class Command(BaseCommand):
         for line in report.failures:
             self.stderr.write(self.style.ERROR(line))
         self.stdout.write(report.summary())
+
+    def _re_embed(self, options: dict[str, Any]) -> None:
+        actor = self._actor(options)
+        with tenant_scope(actor.tenant_id):
+            base = access_knowledge_base(actor, options["knowledge_base"], Action.WRITE)
+            job = find_reembedding(base)
+            if job is None or not job.is_unfinished or job.to_model != options["model"]:
+                job = start_reembedding(actor=actor, base=base, model=options["model"])
+        job = watch_reembedding(actor.tenant_id, job.id)
+        if job.status != job.Status.SWITCHED:
+            raise CommandError(job.error or job.get_status_display())
+        self.stdout.write(f"{base.slug} uses {job.to_model}: {job.done} vectors.")
 
     def _search(self, options: dict[str, Any]) -> None:
         request = SearchRequest(
