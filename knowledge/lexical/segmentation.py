@@ -130,6 +130,17 @@ def east_asian_pieces(run: str, language: str) -> list[Piece]:
     return _pieces(text, spans, places)
 
 
+def east_asian_words(text: str) -> set[tuple[int, int]]:
+    """The places of Chinese dictionary words, long ones and the words within them."""
+    found: set[tuple[int, int]] = set()
+    for run in RUNS.finditer(text):
+        if run.lastgroup == "east_asian":
+            plain, spans = _characters(run.group())
+            pieces = _pieces(plain, spans, set(_chinese_words(plain)))
+            found |= {(run.start() + start, run.start() + end) for _, _, start, end in pieces}
+    return found
+
+
 def hangul_pieces(run: str, language: str) -> list[Piece]:
     """The word as written, particles and all, and its syllable pairs."""
     text, spans = _characters(run)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from heapq import nlargest
 
-from knowledge.lexical.analyzer import Token
+from knowledge.lexical.analyzer import QueryWord, Token
 
 DIMENSIONS = 1_000_000_000  # the most a pgvector sparsevec may have
 MAX_NONZERO = 16_000  # of a pgvector sparsevec
@@ -54,6 +54,23 @@ def query_weights(
     return _vector((term, _idf(document_frequencies.get(term, 0), total)) for term in terms)
 
 
+def word_weights(
+    words: Iterable[QueryWord], document_frequencies: Mapping[str, int], total: int
+) -> dict[int, float]:
+    """The same of weighted words. The stems of one word under several languages are as rare as the word is
+    in all of them: otherwise the few passages in a stray language would win by their rare stems."""
+    return _vector(
+        (term, word.weight * _idf(_frequency(word, document_frequencies), total))
+        for word in words
+        for term in word.variants
+        if term in document_frequencies
+    )
+
+
+def _frequency(word: QueryWord, document_frequencies: Mapping[str, int]) -> int:
+    return sum(document_frequencies.get(term, 0) for term in word.variants)
+
+
 def _idf(frequency: int, total: int) -> float:
     frequency = min(frequency, total)  # counts may lag behind each other
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
@@ -66,6 +83,14 @@ def _vector(weights: Iterable[tuple[str, float]]) -> dict[int, float]:
     if len(vector) > MAX_NONZERO:
         return dict(nlargest(MAX_NONZERO, vector.items(), key=lambda entry: entry[1]))
     return dict(vector)
+
+
+def sparsevec_literal(weights: Mapping[int, float]) -> str:
+    """Text for a `::sparsevec` cast; dimensions count from 1 there."""
+    entries = ",".join(
+        f"{dimension + 1}:{weight:.6g}" for dimension, weight in sorted(weights.items()) if weight
+    )
+    return f"{{{entries}}}/{DIMENSIONS}"
 
 
 def quoted_lexeme(term: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from knowledge.lexical.analyzer import query_occurrences
-from knowledge.lexical.weights import query_weights
+from knowledge.lexical.analyzer import query_words
+from knowledge.lexical.weights import word_weights
 from knowledge.models import KnowledgeBase
 from knowledge.services.statistics import corpus_statistics, document_frequencies
 from search.retrieval.candidates import Candidates, choose_candidates
@@ -46,12 +46,10 @@ class Words:
 def read_words(query: str, base_ids: Sequence[UUID]) -> Words:
     """Analyse a query for some bases, in their tenant's scope."""
     statistics = corpus_statistics(base_ids)
-    # A word that the query repeats counts as often as it stands there.
-    repeated = query_occurrences(query, statistics.languages)
-    terms = tuple(dict.fromkeys(repeated))
+    words = query_words(query, statistics.languages)
+    terms = tuple(dict.fromkeys(term for word in words for term in word.variants))
     frequencies = document_frequencies(base_ids, terms)
-    known = [term for term in repeated if term in frequencies]
-    weights = query_weights(known, frequencies, statistics.chunks)
+    weights = word_weights(words, frequencies, statistics.chunks)
     return Words(terms, statistics.languages, weights, frequencies, statistics.chunks)
 
 

@@ -10,6 +10,7 @@ from knowledge.lexical.analyzer import (
     highlight_spans,
     query_occurrences,
     query_terms,
+    query_words,
 )
 
 
@@ -155,6 +156,50 @@ def test_repeated_words_are_kept_for_weights() -> None:
     text = "Travel: the limit for travel"
     assert query_occurrences(text, ["en", "de"]).count("travel") == 2
     assert query_terms(text, ["en"]) == ["travel", "limit"]
+
+
+def weights(text: str, *languages: str) -> dict[str, float]:
+    return {term: word.weight for word in query_words(text, languages) for term in word.variants}
+
+
+def test_a_code_counts_more_than_its_parts() -> None:
+    found = weights("restart CleanCo err_0x80 invoices", "en")
+    assert found["cleanco"] == found["err_0x80"] == found["invoic"] == 1
+    assert found["clean"] == found["err"] == found["0x80"] == pytest.approx(0.7)
+
+
+def test_chinese_words_count_more_than_chance_pairs_and_long_words() -> None:
+    # 中国 and 银行 are words, 国银 is not, 中国银行 has its parts in the query as well.
+    found = weights("中国银行", "zh")
+    assert found["中国"] == found["银行"] == 1
+    assert found["国银"] == found["中国银行"] == pytest.approx(0.4)
+
+
+def test_other_scripts_count_more_beside_chinese() -> None:
+    found = weights("RCEP 协定", "zh", "en")
+    assert found["rcep"] == pytest.approx(1.5)
+    assert weights("RCEP agreement", "zh", "en")["rcep"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("東京都の人口", "ja"), ("서울특별시 인구", "ko"), ("กรุงเทพมหานคร", "th")],
+)
+def test_pairs_and_triples_count_alike_where_there_is_no_dictionary(
+    text: str, language: str
+) -> None:
+    assert set(weights(text, language).values()) == {1}
+
+
+def test_a_full_width_query_weighs_its_words_alike() -> None:
+    assert weights("ＲＣＥＰ协定", "zh") == weights("RCEP协定", "zh")
+
+
+def test_stems_of_one_word_stay_together() -> None:
+    assert [word.variants for word in query_words("Häuser policies", ["de", "en"])] == [
+        ("haus", "hauser"),
+        ("polici",),
+    ]
 
 
 def test_query_is_bounded() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from knowledge.lexical.analyzer import Token, analyze, query_terms
+from knowledge.lexical.analyzer import QueryWord, Token, analyze, query_terms
 from knowledge.lexical.weights import (
     DIMENSIONS,
     MAX_NONZERO,
@@ -19,6 +19,7 @@ from knowledge.lexical.weights import (
     term_dimension,
     tsquery_literal,
     tsvector_literal,
+    word_weights,
 )
 
 # One quoted lexeme: quotes and backslashes inside are doubled.
@@ -47,6 +48,25 @@ def test_query_weight_is_the_idf() -> None:
     assert weights[term_dimension("rare")] == pytest.approx(math.log(1 + 9.5 / 1.5))
     assert weights[term_dimension("common")] == pytest.approx(math.log(1 + 1.5 / 9.5))
     assert weights[term_dimension("unseen")] == pytest.approx(math.log(1 + 10.5 / 0.5))
+
+
+def test_stems_of_one_word_are_as_rare_as_the_word() -> None:
+    # 9 of 10 passages are English; the stem that the one stray French passage has is not rarer.
+    word = QueryWord(("invoic", "invoice"))
+    weights = word_weights([word], {"invoic": 8, "invoice": 1}, 10)
+    idf = math.log(1 + 1.5 / 9.5)
+    assert weights == {term_dimension("invoic"): pytest.approx(idf), term_dimension("invoice"): pytest.approx(idf)}  # fmt: skip
+
+
+def test_words_count_as_often_and_as_much_as_the_query_has_them() -> None:
+    words = [QueryWord(("a",)), QueryWord(("b",), 0.5), QueryWord(("a",)), QueryWord(("unseen",))]
+    weights = word_weights(words, {"a": 1, "b": 1}, 3)
+    idf = math.log(1 + 2.5 / 1.5)
+    assert weights == {term_dimension("a"): pytest.approx(2 * idf), term_dimension("b"): pytest.approx(idf / 2)}  # fmt: skip
+
+
+def test_a_word_known_more_often_than_there_are_passages_keeps_a_positive_weight() -> None:
+    assert word_weights([QueryWord(("a", "b"))], {"a": 9, "b": 9}, 10)[term_dimension("a")] > 0
 
 
 def test_inner_product_is_bm25() -> None:
