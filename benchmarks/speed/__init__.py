@@ -1,0 +1,1 @@
+"""The measurement of speed and scale: `python -m benchmarks.bench`."""

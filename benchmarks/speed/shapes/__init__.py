@@ -1,0 +1,1 @@
+"""One module for each group of measurements; each has `measure(bench)`."""
