@@ -82,7 +82,7 @@ def build_index(tenant_id: UUID, base_id: UUID, column: str) -> bool:
             return False
         state = _state(name)
         if state is False:
-            _execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            _drop(name)
         if state is not True:
             _build(name, definition)
         _record(tenant_id, base_id, column)
@@ -95,7 +95,7 @@ def drop_indexes(tenant_id: UUID, base: KnowledgeBase) -> None:
     with tenant_scope(tenant_id):
         KnowledgeBase.objects.filter(id=base.id).update(own_indexes=[])
     for column in columns:
-        _execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(base.id, column)}")
+        _drop(index_name(base.id, column))
 
 
 def drop_index(tenant_id: UUID, base_id: UUID, column: str) -> None:
@@ -105,7 +105,7 @@ def drop_index(tenant_id: UUID, base_id: UUID, column: str) -> None:
         if base is not None and column in base.own_indexes:
             base.own_indexes = [kept for kept in base.own_indexes if kept != column]
             base.save(update_fields=["own_indexes"])
-    _execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(base_id, column)}")
+    _drop(index_name(base_id, column))
 
 
 def drop_orphans() -> int:
@@ -120,7 +120,7 @@ def drop_orphans() -> int:
     held = {base_id.hex for base_id in KnowledgeBase.unscoped.values_list("id", flat=True)}
     orphans = [name for name in names if name.rsplit("_", 1)[1] not in held]
     for name in orphans:
-        _execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+        _drop(name)
     return len(orphans)
 
 
@@ -177,9 +177,10 @@ def _record(tenant_id: UUID, base_id: UUID, column: str) -> None:
             base.save(update_fields=["own_indexes"])
 
 
-def _execute(sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
+def _drop(name: str) -> None:
+    if _state(name) is not None:  # the statement is refused inside a transaction, needed or not
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
 
 
 @contextmanager

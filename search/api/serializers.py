@@ -129,7 +129,7 @@ def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
         "title": document.title or document.filename,
         "filename": document.filename,
         "content": chunk.content,
-        "snippet": make_snippet(chunk.content, outcome.terms, outcome.languages),
+        "snippet": make_snippet(chunk.content, outcome.terms, [chunk.language]),
         "score": round(hit.fused.score, 6),
         "source": document.source,
         "url": document_url(document),
@@ -150,11 +150,11 @@ def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
 
 def explain_hit(hit: Hit) -> dict[str, Any]:
     """Rank and score in each leg; null where the leg did not return the passage."""
-    legs: dict[str, Any] = dict.fromkeys(
-        ("lexical", "exact", "vector", "federated", "rerank", "recency")
-    )
+    legs: dict[str, Any] = dict.fromkeys(("lexical", "vector", "federated", "rerank", "recency"))
     for name, (rank, score) in hit.fused.legs.items():
         legs[name] = {"rank": rank, "score": round(score, 4)}
+    if hit.recency is not None:
+        legs["recency"] = {"score": round(hit.recency, 4)}
     return legs
 
 

@@ -14,9 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from pgvector import SparseVector
 
-from knowledge.lexical.weights import DIMENSIONS, tsquery_literal
+from knowledge.lexical.weights import sparsevec_literal, tsquery_literal
 from search.retrieval.candidates import MOST, Candidates
 from search.retrieval.filters import escape_like
 from search.retrieval.searchable import Searchable
@@ -153,8 +152,7 @@ def filename_leg(searchable: Searchable, query: str, depth: int) -> list[Scored]
 def _lexical_score(weights: Mapping[int, float]) -> tuple[str, list[Any]]:
     if not weights:
         return "NULL::float8", []
-    literal = SparseVector(dict(weights), DIMENSIONS).to_text()
-    return "-(c.lexical_weights <#> %s::sparsevec)", [literal]
+    return "-(c.lexical_weights <#> %s::sparsevec)", [sparsevec_literal(weights)]
 
 
 def _similarity(vector: Vector | None) -> tuple[str, list[Any]]:

@@ -8,9 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from pgvector import SparseVector
 
-from knowledge.lexical.weights import DIMENSIONS
+from knowledge.lexical.weights import sparsevec_literal
 from search.retrieval.conditions import Condition
 from search.retrieval.legs import Scored, Vector, merged, read_through
 from search.retrieval.searchable import Searchable
@@ -41,8 +40,7 @@ class Standing:
 
 def by_words(weights: Mapping[int, float]) -> Score:
     """The BM25 score for a query's weights."""
-    literal = SparseVector(dict(weights), DIMENSIONS).to_text()
-    return Score("-(c.lexical_weights <#> %s::sparsevec)", (literal,))
+    return Score("-(c.lexical_weights <#> %s::sparsevec)", (sparsevec_literal(weights),))
 
 
 def by_meaning(vector: Vector) -> Score:

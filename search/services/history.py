@@ -22,7 +22,7 @@ def record_search(actor: Actor, outcome: SearchOutcome, asked: dict[str, Any]) -
     """Write a search down in a transaction of its own; returns its id, also when writing fails."""
     search_id, request = new_id(), outcome.request
     try:
-        with tenant_scope(actor.tenant_id):
+        with tenant_scope(actor.tenant_id, durable=False):
             SearchQuery.objects.create(
                 id=search_id,
                 actor=actor.label[:300],

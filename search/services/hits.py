@@ -36,7 +36,14 @@ def load_hits(outcome: SearchOutcome, ranked: Sequence[Ranked]) -> list[Hit]:
     for candidate in ranked:
         if (chunk := chunks.get(candidate.fused.chunk_id)) is not None:
             candidate.fused.score = candidate.score
-            hits.append(Hit(chunk, candidate.fused, duplicates=candidate.duplicates))
+            hits.append(
+                Hit(
+                    chunk,
+                    candidate.fused,
+                    recency=candidate.recency,
+                    duplicates=candidate.duplicates,
+                )
+            )
     if outcome.request.neighbours and hits:
         _add_neighbours(hits, outcome)
     return hits

@@ -34,6 +34,7 @@ from search.retrieval.facts import time_range
 from search.retrieval.legs import Found, Scored, filename_leg
 from search.retrieval.query import Part, Words, divide, legs_of, read_words, search_part
 from search.retrieval.searchable import Searchable, narrowed
+from search.services.facets import count_facets
 from search.services.hits import count_unembedded, load_hits
 
 __all__ = ["Hit", "SearchOutcome", "search"]
@@ -41,6 +42,7 @@ __all__ = ["Hit", "SearchOutcome", "search"]
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _LATE = "Ran out of time (deadline_ms)."
+_FACET_VALUES = 20
 _LEAST_TIMEOUT_MS = 50  # room for the statements that set and lift the bound
 
 
@@ -60,6 +62,8 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
             ranked = _rank(outcome, searchable, legs)
         with outcome.timed("load"):
             outcome.hits = load_hits(outcome, ranked)
+        if request.facets:
+            outcome.facets = _facets(outcome, deadline)
         _complete(outcome, legs, words)
     outcome.timings_ms["total"] = round((time.perf_counter() - started) * 1000, 2)
     return outcome
@@ -143,6 +147,15 @@ def _limit_statements(timeout_ms: int) -> None:
     """Bound each further statement of the transaction; 0 lifts the bound. Undone with its savepoint."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(timeout_ms)])
+
+
+def _facets(outcome: SearchOutcome, deadline: float) -> dict[str, object]:
+    request = outcome.request
+    count = partial(count_facets, outcome.scope, request.condition, request.facets, _FACET_VALUES)
+    with outcome.timed("facets"):
+        counted = _in_time(outcome, "facets", deadline, count)
+        _limit_statements(0)
+    return counted or {}
 
 
 def _rank(

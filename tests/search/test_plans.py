@@ -68,7 +68,7 @@ def test_a_large_base_is_searched_by_its_own_indexes(
     plans = _plans(keeper, ask, "word7 word9")
     assert index_name(large.id, "lexemes") in plans["words"]
     assert index_name(large.id, "embedding") in plans["vectors"]
-    assert "Seq Scan" not in plans["words"] + plans["vectors"] + plans["facts"]
+    assert "Seq Scan on knowledge_chunk" not in plans["words"] + plans["vectors"] + plans["facts"]
 
 
 def test_a_filter_that_leaves_much_keeps_the_order_of_the_vector_index(
@@ -77,7 +77,7 @@ def test_a_filter_that_leaves_much_keeps_the_order_of_the_vector_index(
     condition = compile_filter({"field": "language", "op": "ne", "value": "zh"})
     plans = _plans(keeper, ask, "word7 word9", condition=condition)
     assert index_name(large.id, "embedding") in plans["vectors"]
-    assert "Seq Scan" not in plans["words"] + plans["vectors"]
+    assert "Seq Scan on knowledge_chunk" not in plans["words"] + plans["vectors"]
 
 
 def test_term_statistics_are_read_from_their_index(
