@@ -120,6 +120,7 @@ def prepared(options: Options) -> Iterator[Bench]:
     with (
         alone("speed"),
         alone("evaluation"),
+        alone("peers"),
         ground(_TENANT) as actor,
         override_settings(GROUNDWORK_EMBED_THREADS=SERVING_THREADS),
     ):

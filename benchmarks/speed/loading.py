@@ -31,10 +31,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the n-th document of a base. `place` is its place in the order of time."""
+    """What is known of the n-th document of a base. `place` is its place in the order of time, `draw`
+    decides who may read it: neither has to do with the number, by which filters choose."""
 
     number: int
     place: int
+    draw: int
 
     @property
     def metadata(self) -> dict[str, int]:
@@ -49,8 +51,8 @@ class Facts:
     @property
     def principals(self) -> list[str]:
         """One in ten is for one of the groups, the others are for everyone."""
-        group, restricted = divmod(self.number // 3, _RESTRICTED)
-        return ["public"] if restricted else [f"group:{group % GROUPS}"]
+        group, rest = divmod(self.draw, _RESTRICTED)
+        return ["public"] if rest else [f"group:{group % GROUPS}"]
 
 
 def documents_of(chunks: int) -> int:
@@ -59,9 +61,10 @@ def documents_of(chunks: int) -> int:
 
 
 def document_facts(chunks: int) -> list[Facts]:
-    """The facts of every document; the order of time is drawn anew, but always the same."""
-    places = np.random.default_rng(0).permutation(documents_of(chunks)).tolist()
-    return [Facts(number, place) for number, place in enumerate(places)]
+    """The facts of every document, always the same."""
+    chance, count = np.random.default_rng(0), documents_of(chunks)
+    places, draws = chance.permutation(count).tolist(), chance.permutation(count).tolist()
+    return [Facts(number, *drawn) for number, drawn in enumerate(zip(places, draws, strict=True))]
 
 
 def load_chunks(base: KnowledgeBase, chunks: int, material: Material, seed: int) -> None:

@@ -27,7 +27,7 @@ def measure(bench: Bench) -> None:
     base = bench.base(bench.options.filtered)
     for name, label in LABELS.items():
         say(f"Filters that {label} pass …")
-        for kind, narrow in (("value", _by_value), ("time", _by_time)):
+        for kind, narrow in (("value", by_value), ("time", by_time)):
             questions = narrow(bench.questions(), name, base)
             measure_narrowed(bench, Case(f"filter by {kind}, {label}", base.chunks, "en", [base], questions))  # fmt: skip
 
@@ -53,7 +53,7 @@ def measure_narrowed(bench: Bench, case: Case) -> None:
     check_answers(bench, case)
 
 
-def _by_value(questions: Sequence[Question], name: str, base: Filled) -> list[Question]:
+def by_value(questions: Sequence[Question], name: str, base: Filled) -> list[Question]:
     """`metadata.<name>` equal to a value that some public document has, another one for each question."""
     values = [facts.metadata[name] for facts in document_facts(base.chunks) if "public" in facts.principals]  # fmt: skip
     chosen = [values[n * 37 % len(values)] for n in range(len(questions))]
@@ -68,7 +68,7 @@ def _by_value(questions: Sequence[Question], name: str, base: Filled) -> list[Qu
     ]
 
 
-def _by_time(questions: Sequence[Question], name: str, base: Filled) -> list[Question]:
+def by_time(questions: Sequence[Question], name: str, base: Filled) -> list[Question]:
     """`updated_at` within a span that the share of the documents lies in, another one for each question."""
     documents = base.documents
     width = max(1, math.ceil(SHARES[name] * documents))
