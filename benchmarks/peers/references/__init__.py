@@ -1,0 +1,1 @@
+"""A peer; run.py says which."""
