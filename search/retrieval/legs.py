@@ -22,7 +22,7 @@ from search.retrieval.searchable import Searchable
 
 # The vector index looks at this many passages for 100 results: recall@10 of 0.98 and above by
 # `make bench`. Under filters it goes on until there are enough, at most to the second number.
-_EF_SEARCH = 200
+_EF_SEARCH = 300
 _MAX_SCAN_TUPLES = 20_000
 
 
