@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results.append(run.measure(cut(load_set(name), options.queries, options.documents)))
             print(f"{table(results[-1])}\n", flush=True)
     seconds = round(time.monotonic() - started)
-    write_rows("peers.json", rows(results), run={"systems": facts(results), "seconds": seconds})
+    write_rows("peers.json", rows(results), run={**facts(results), "seconds": seconds})
     print(f"Rows: {RESULTS / 'peers.json'}")
 
 

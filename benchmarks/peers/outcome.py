@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+HYBRID = "Groundwork hybrid"
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:

@@ -14,7 +14,7 @@ from benchmarks.evaluation.metrics import DEPTH
 from benchmarks.evaluation.sets import JudgedSet
 from benchmarks.ground import fill_base
 from benchmarks.peers.drive import WARM_UP
-from benchmarks.peers.outcome import Measured, NotRun, Outcome
+from benchmarks.peers.outcome import HYBRID, Measured, NotRun, Outcome
 from benchmarks.peers.runner import Passage
 from benchmarks.progress import say
 from benchmarks.vector_cache import CachedEmbedder
@@ -25,7 +25,7 @@ from providers.base import Embedder, Vectors
 from search.request import MAX_QUERY_CHARS, SearchRequest, Strategy
 from search.services.search import search
 
-SYSTEMS = {"Groundwork hybrid": False, "Groundwork hybrid + rerank": True}  # with the reranker?
+SYSTEMS = {HYBRID: False, "Groundwork hybrid + rerank": True}  # with the reranker?
 _DEADLINE_MS = 60_000  # nothing may be cut off here
 _SAMPLE = 256  # passages by which the speed of embedding is measured
 _BATCH = 32  # as ingestion embeds

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from benchmarks.evaluation.metrics import mean_over_questions
 from benchmarks.evaluation.report import aligned
 from benchmarks.evaluation.sets import JudgedSet
-from benchmarks.peers.outcome import Measured, NotRun, Outcome
+from benchmarks.peers.differences import Difference, from_first
+from benchmarks.peers.outcome import HYBRID, Measured, NotRun, Outcome
 
 Row = dict[str, object]
 _UNITS = {
@@ -95,15 +96,28 @@ def table(result: SetOutcome) -> str:
         f"passages, {len(result.judged.questions):,} questions"
     )
     missing = [f"{o.system}: not run: {o.reason}" for o in result.outcomes if isinstance(o, NotRun)]
-    return "\n".join([title, aligned(lines), *missing])
+    return "\n".join([title, aligned(lines), *missing, *map(str, differences(result))])
+
+
+def differences(result: SetOutcome) -> list[Difference]:
+    """Groundwork's hybrid beside each other system, when it was measured."""
+    measured = [outcome for outcome in result.outcomes if isinstance(outcome, Measured)]
+    if not measured or measured[0].system != HYBRID:
+        return []
+    return from_first(measured, result.judged.judgements)
 
 
 def _cell(metric: str, value: float | None) -> str:
     return "–" if value is None else f"{value:,.{_DIGITS.get(metric, 0)}f}"
 
 
-def facts(results: Sequence[SetOutcome]) -> list[Row]:
-    """Versions and configurations, each system once."""
+def facts(results: Sequence[SetOutcome]) -> Row:
+    """Beside the rows: versions and configurations, each system once, and how sure differences are."""
+    gaps = [{"set": r.judged.name, **asdict(gap)} for r in results for gap in differences(r)]
+    return {"systems": _systems(results), "ndcg@10_differences": gaps}
+
+
+def _systems(results: Sequence[SetOutcome]) -> list[Row]:
     found: dict[str, Row] = {
         outcome.system: {
             "system": outcome.system,

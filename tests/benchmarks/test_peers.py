@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.evaluation.sets import JudgedDocument, JudgedSet
 from benchmarks.peers import environments, runner
+from benchmarks.peers.differences import difference
 from benchmarks.peers.environments import NotRunError
 from benchmarks.peers.outcome import Measured, NotRun
 from benchmarks.peers.report import SetOutcome, rows, table
@@ -170,3 +171,20 @@ def test_rows_and_table_hold_quality_and_times() -> None:
     }
     assert "tiny: 2 documents in 3 passages, 2 questions" in table(result)
     assert "Other: not run: too large" in table(result)
+
+
+def test_a_difference_has_an_interval_over_the_questions() -> None:
+    questions = [f"q{number}" for number in range(100)]
+    wanted = {key: {"d1": 1.0} for key in questions}
+    always = Measured("always", "", 1.0, [], {key: ["d1"] for key in questions}, "")
+    in_half = {key: ["d1"] if number % 2 else ["d2"] for number, key in enumerate(questions)}
+    half = Measured("half", "", 1.0, [], in_half, "")
+    found = difference(always, half, wanted)
+    assert found.mean == pytest.approx(0.5)
+    # A share of one half among 100 questions has a standard error of 0.05.
+    assert found.low == pytest.approx(0.4, abs=0.02)
+    assert found.high == pytest.approx(0.6, abs=0.02)
+    assert "chance" not in str(found)
+    same = difference(half, half, wanted)
+    assert (same.mean, same.low, same.high) == (0, 0, 0)
+    assert "chance" in str(same)

@@ -21,12 +21,11 @@ class TxtaiPeer:
     def __init__(self, setup: Setup) -> None:
         del setup
         self._vectors: dict[str, Vectors] = {}
-        # A function, for it would call a bound method to get one.
-        config = {
-            "method": "external",
-            "transform": lambda texts: self._given(texts),
-            "hybrid": True,
-        }
+
+        def given(texts: list[str]) -> Vectors:  # a function: it would call a method to get one
+            return np.stack([self._vectors[text] for text in texts])
+
+        config = {"method": "external", "transform": given, "hybrid": True}
         self._embeddings: Any = Embeddings(config)
 
     def ingest(self, ids: list[str], texts: list[str], vectors: Vectors) -> None:
@@ -41,10 +40,7 @@ class TxtaiPeer:
 
     def keyword_hits(self, text: str) -> int:
         """What its BM25 finds."""
-        return len(self._embeddings.search(text, 1, weights=(0.0, 1.0)))
-
-    def _given(self, texts: list[str]) -> Vectors:
-        return np.stack([self._vectors[text] for text in texts])
+        return len(self._embeddings.scoring.search(text, 1))
 
 
 VARIANTS = {"txtai hybrid": TxtaiPeer}
