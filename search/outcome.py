@@ -18,7 +18,7 @@ from search.request import SearchRequest
 class Hit:
     """One result: the chunk with its document and base loaded, and where it ranked.
 
-    `recency` is 1 for the newest document searched and 0 for the oldest, where age was asked for;
+    `rerank` is rank and score among the passages that were reranked; `recency` is 1 for the newest document searched and 0 for the oldest, where age was asked for;
     `duplicates` are the ids of passages that say the same and were collapsed into this one.
     """
 
@@ -26,6 +26,7 @@ class Hit:
     fused: Fused
     neighbours: list[Chunk] = field(default_factory=list)
     recency: float | None = None
+    rerank: tuple[int, float] | None = None
     duplicates: tuple[UUID, ...] = ()
 
 

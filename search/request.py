@@ -75,3 +75,8 @@ class SearchRequest:
         fiftieth place, or where some will be taken out or moved."""
         selects = self.group_by_document or self.collapse_duplicates or self.recency
         return MAX_WINDOW if selects or self.offset + self.limit > 50 else 100
+
+    @property
+    def reranks(self) -> bool:
+        """Whether the first results are read together with the question; names are not read."""
+        return self.rerank and self.mode is not Mode.FILENAME

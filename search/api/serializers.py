@@ -20,7 +20,7 @@ from search.snippets import make_snippet
 
 # Operations the contract knows and this installation does not have yet; asking for one is answered
 # with a remark, not with silence.
-_LATER = ("rerank", "expand_query", "interpret_filters", "generate_answer", "reuse_clusters")
+_LATER = ("expand_query", "interpret_filters", "generate_answer", "reuse_clusters")
 _LATER_MODES = ("fast", "deep")
 
 
@@ -79,6 +79,7 @@ class SearchBodySerializer(serializers.Serializer[SearchRequest]):
             group_by_document=values["group_by_document"],
             collapse_duplicates=values["collapse_duplicates"],
             recency=values["recency"],
+            rerank=bool(values["rerank"]),
             neighbours=values["neighbours"],
             facets=tuple(field.name for field in facets),
             deadline_ms=values["deadline_ms"],
@@ -153,6 +154,8 @@ def explain_hit(hit: Hit) -> dict[str, Any]:
     legs: dict[str, Any] = dict.fromkeys(("lexical", "vector", "federated", "rerank", "recency"))
     for name, (rank, score) in hit.fused.legs.items():
         legs[name] = {"rank": rank, "score": round(score, 4)}
+    if hit.rerank is not None:
+        legs["rerank"] = {"rank": hit.rerank[0], "score": round(hit.rerank[1], 4)}
     if hit.recency is not None:
         legs["recency"] = {"score": round(hit.recency, 4)}
     return legs

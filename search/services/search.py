@@ -30,12 +30,14 @@ from search.ranking import (
     without_duplicates,
 )
 from search.request import Mode, SearchRequest, Strategy
+from search.reranking import DEPTH
 from search.retrieval.facts import time_range
 from search.retrieval.legs import Found, Scored, filename_leg
 from search.retrieval.query import Part, Words, divide, legs_of, read_words, search_part
 from search.retrieval.searchable import Searchable, narrowed
 from search.services.facets import count_facets
 from search.services.hits import count_unembedded, load_hits
+from search.services.rerank import rerank_hits
 
 __all__ = ["Hit", "SearchOutcome", "search"]
 
@@ -65,6 +67,9 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
         if request.facets:
             outcome.facets = _facets(outcome, deadline)
         _complete(outcome, legs, words)
+    if request.reranks:
+        rerank_hits(outcome, deadline)
+        outcome.hits = outcome.hits[request.offset : request.offset + request.limit]
     outcome.timings_ms["total"] = round((time.perf_counter() - started) * 1000, 2)
     return outcome
 
@@ -161,7 +166,7 @@ def _facets(outcome: SearchOutcome, deadline: float) -> dict[str, object]:
 def _rank(
     outcome: SearchOutcome, searchable: Searchable, legs: dict[str, list[Scored]]
 ) -> list[Ranked]:
-    """The asked-for window of the fused list."""
+    """The asked-for window of the fused list; all from its beginning where it will be reranked."""
     request = outcome.request
     ranked = boosted(with_facts(fuse(legs)[: request.depth]), outcome.scope.bases)
     if request.recency and (times := time_range(searchable)) is not None:
@@ -169,9 +174,12 @@ def _rank(
     if request.group_by_document:
         ranked = best_per_document(ranked)
     end = request.offset + request.limit
+    start = request.offset
+    if request.reranks:
+        start, end = 0, max(end, DEPTH)
     if request.collapse_duplicates:
         ranked = without_duplicates(ranked, end)
-    return ranked[request.offset : end]
+    return ranked[start:end]
 
 
 def _complete(outcome: SearchOutcome, legs: dict[str, list[Scored]], words: Words) -> None:
