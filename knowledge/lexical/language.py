@@ -16,6 +16,8 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 SAMPLE_CHARS = 3_000
 _ENOUGH_LETTERS = 12  # below that the model guesses
 _ENOUGH_PROBABILITY = 0.4
+_LETTERS_TO_DIFFER = 200
+_PROBABILITY_TO_DIFFER = 0.9
 
 _SCRIPTS = regex.compile(
     r"(?P<Han>\p{Han})|(?P<Kana>[\p{Hiragana}\p{Katakana}])|(?P<Hangul>\p{Hangul})|(?P<Latin>\p{Latin})"
@@ -60,8 +62,12 @@ _LANGUAGES = {
 }
 
 
-def detect_language(text: str) -> str:
-    """The ISO 639-1 code of the language, or "" when the text is too short or does not tell."""
+def detect_language(text: str, around: str = "") -> str:
+    """The ISO 639-1 code of the language, or "" when the text is too short or does not tell.
+
+    `around` is the language of the document that the text is a passage of. A passage in the same script
+    is taken for another language on strong evidence only: tables, references and code look like any.
+    """
     sample = text[:SAMPLE_CHARS]
     letters = Counter(found.lastgroup or "" for found in _SCRIPTS.finditer(sample))
     if not letters:
@@ -70,7 +76,12 @@ def detect_language(text: str) -> str:
     languages = _LANGUAGES[script]
     if len(languages) == 1:
         return languages[0]
-    return _most_likely(sample, languages) if letters[script] >= _ENOUGH_LETTERS else ""
+    if around in languages:
+        enough, probability = _LETTERS_TO_DIFFER, _PROBABILITY_TO_DIFFER
+    else:
+        enough, probability = _ENOUGH_LETTERS, _ENOUGH_PROBABILITY
+    found = _most_likely(sample, languages, probability) if letters[script] >= enough else ""
+    return found or (around if around in languages else "")
 
 
 def _main_script(letters: Counter[str]) -> str:
@@ -87,9 +98,9 @@ def _identifier() -> LanguageIdentifier:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def _most_likely(sample: str, languages: list[str]) -> str:
+def _most_likely(sample: str, languages: list[str], probability: float) -> str:
     ranked: dict[str, float] = dict(_identifier().rank(sample))
     chances = {language: ranked.get(language, 0.0) for language in languages}
     total = math.fsum(chances.values())
     best = max(chances, key=lambda language: chances[language])
-    return best if total > 0 and chances[best] / total >= _ENOUGH_PROBABILITY else ""
+    return best if total > 0 and chances[best] / total >= probability else ""

@@ -34,7 +34,7 @@ def fill_lexical_columns(
     chunk.language = (
         base.language
         if base.language != KnowledgeBase.Language.AUTO
-        else detect_language(chunk.content) or fallback_language
+        else detect_language(chunk.content, fallback_language) or fallback_language
     )
     tokens = analyze(text_in_context(title, chunk.heading_path, chunk.content), chunk.language)
     chunk.lexemes = tsvector_literal(tokens)

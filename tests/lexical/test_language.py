@@ -41,3 +41,30 @@ def test_text_that_does_not_tell_has_no_language(text: str) -> None:
 
 def test_long_text_is_judged_by_its_beginning() -> None:
     assert detect_language("The badge is worn where it can be seen. " * 100_000) == "en"
+
+
+VACATION = (
+    "Der Urlaub ist spätestens vier Wochen vor dem ersten Urlaubstag schriftlich zu beantragen. "
+    "Nicht genommene Urlaubstage verfallen am einunddreißigsten März des folgenden Jahres, es sei "
+    "denn, dringende betriebliche Gründe haben den Urlaub verhindert."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "around", "language"),
+    [
+        # A list of references in an English document looks like several languages.
+        (
+            "Müller A, Rossi G. Eur J Med 2004; 12: 33-41. Garcia P, Dubois L. Rev Med 1999.",
+            "en",
+            "en",
+        ),
+        ("def hent(verdier):\n    return sorted(set(verdier))", "en", "en"),
+        ("参考文献和附录", "en", "zh"),  # another script needs no proof
+        (VACATION, "en", "de"),
+    ],
+)
+def test_a_passage_leaves_the_language_of_its_document_on_strong_evidence_only(
+    text: str, around: str, language: str
+) -> None:
+    assert detect_language(text, around) == language
