@@ -20,7 +20,8 @@ from benchmarks.evaluation.systems import STRATEGIES, SYSTEMS
 from benchmarks.evaluation.targets import target_table, targets
 from benchmarks.ground import EVALSETS, RESULTS, ROOT, write_rows
 
-_QUESTIONS, _DOCUMENTS, _RERANKED = 100, 600, 40  # of a set, in the sample
+_QUESTIONS, _DOCUMENTS, _RERANKED = 50, 300, 20  # of a set, in the sample
+_RERANKED_FULL = 200
 _ALL = 10**9
 
 
@@ -65,7 +66,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
         systems=tuple(system for system in SYSTEMS if system in given.systems),
         questions=given.queries or (_ALL if given.full else _QUESTIONS),
         documents=given.documents or (_ALL if given.full else _DOCUMENTS),
-        reranked=given.rerank_queries or _RERANKED,
+        reranked=given.rerank_queries or (_RERANKED_FULL if given.full else _RERANKED),
         fresh=given.fresh,
         vectors=given.vectors,
     )
@@ -77,7 +78,7 @@ def _report(results: Results) -> str:
         parts.append(f"Twin paragraph among the first ten, {TWINS}\n{_twin_table(results)}")
     if any(facts.name in VARIANTS for facts in results.sets):
         parts.append(f"Questions in another writing, {MAIN_METRIC}\n{_variant_table(results)}")
-    parts += results.remarks
+    parts += [f"{remark} ({', '.join(names)})" for remark, names in results.remarks.items()]
     parts.append(f"Targets\n{target_table(results)}")
     return "\n\n".join(parts)
 
@@ -92,13 +93,17 @@ def _twin_table(results: Results) -> str:
 
 
 def _variant_table(results: Results) -> str:
-    systems = [system for system in STRATEGIES if system in results.systems()]
+    systems = [
+        system for system in STRATEGIES if results.get(next(iter(VARIANTS)), system) is not None
+    ]
     lines = [["questions", "writing", *systems]]
-    for name, (origin, _) in VARIANTS.items():
-        for shown, writing in ((origin, "as they are"), (name, name.removeprefix(f"{origin} "))):
-            lines.append(
-                [origin, writing, *(_shown(results.get(shown, system)) for system in systems)]
-            )
+    for origin in dict.fromkeys(origin for origin, _ in VARIANTS.values()):
+        names = [origin, *(name for name, (of, _) in VARIANTS.items() if of == origin)]
+        lines += [
+            [origin, name.removeprefix(origin).strip() or "as they are"]
+            + [_shown(results.get(name, system)) for system in systems]
+            for name in names
+        ]
     return aligned(lines)
 
 

@@ -54,7 +54,11 @@ class Results:
 
     sets: list[SetFacts] = field(default_factory=list)
     values: dict[tuple[str, str, str], float] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
+    remarks: dict[str, list[str]] = field(default_factory=dict)  # what to know → sets it is true of
+
+    def remark(self, name: str, text: str) -> None:
+        """Something to be printed below the tables, once for all the sets that it is true of."""
+        self.remarks.setdefault(text, []).append(name)
 
     def add(self, name: str, system: str, measured: dict[str, float]) -> None:
         """The metrics of a system on a set."""

@@ -124,6 +124,15 @@ def first_questions(judged: JudgedSet, most: int) -> JudgedSet:
     return replace(judged, questions={key: judged.questions[key] for key in kept})
 
 
+def spread_questions(judged: JudgedSet, most: int) -> JudgedSet:
+    """The set with `most` of its questions, evenly spaced in the order of their ids: in a mix, some of
+    each set."""
+    ordered = sorted(judged.questions)
+    count = min(most, len(ordered))
+    kept = [ordered[place * len(ordered) // count] for place in range(count)]
+    return replace(judged, questions={key: judged.questions[key] for key in kept})
+
+
 def cut(judged: JudgedSet, questions: int, documents: int) -> JudgedSet:
     """A smaller set: its first questions, all documents judged for them, and others in the order of
     their ids up to `documents`."""

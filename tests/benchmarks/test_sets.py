@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.evaluation.sets import JudgedDocument, JudgedSet, cut, load_sample, load_set, mix
+from benchmarks.evaluation.sets import (
+    JudgedDocument,
+    JudgedSet,
+    cut,
+    load_sample,
+    load_set,
+    mix,
+    spread_questions,
+)
 
 ENGLISH = "The quick brown fox jumps over the lazy dog while the farmer looks on."
 
@@ -73,6 +81,12 @@ def test_a_mix_prefixes_every_id() -> None:
     assert both.judgements["t/q1"] == {"t/d0": 1.0, "t/d9": 2.0}
     assert both.questions["s/q0"] == "first"
     assert (both.language, both.language_of("t/d3"), both.language_of("s/q0")) == ("en+zh", "zh", "en")  # fmt: skip
+
+
+def test_spread_questions_come_from_every_part() -> None:
+    both = mix("m", [small_set("s", 10), small_set("t", 10)])
+    assert list(spread_questions(both, 2).questions) == ["s/q0", "t/q0"]
+    assert spread_questions(both, 9).questions == both.questions
 
 
 def test_the_sample_has_questions_over_every_file_it_names() -> None:
