@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evaluate import _revision
 from benchmarks.ground import RESULTS, write_rows
+from benchmarks.revision import revision
 from benchmarks.speed.bench import Options
 from benchmarks.speed.measurement import Results
 from benchmarks.speed.run import SHAPES, run
@@ -101,7 +101,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _keep(options: Options, results: Results, seconds: float) -> None:
     facts = {
-        "revision": _revision(),
+        "revision": revision(),
         "options": {name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()},
         "cores": os.cpu_count(),
         "load_average": os.getloadavg()[0],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 _WIDTH = 760
-_LABELS = 190  # of them for the labels at the left
+_LABELS = 240  # of them for the labels at the left
 _VALUES = 80  # and for the figures at the right
 _BAR, _GAP, _BETWEEN, _HEAD = 16, 3, 14, 62
 _COLORS = (

@@ -20,7 +20,7 @@ from benchmarks.speed.tables import TABLES, as_markdown
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 CHARTS = ROOT / "docs" / "images" / "benchmarks"
-_REGION = re.compile(r"(<!-- results ([a-z-]+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
+_REGION = re.compile(r"(<!-- results ([a-z0-9-]+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 _MEANS = {"mean": "all", "mean en": "English", "mean zh": "Chinese", "mean other": "other languages", "mean code": "code"}  # fmt: skip
 _WORDS = {True: "met", False: "**not met**", None: "not measured"}
 
@@ -31,10 +31,10 @@ def main() -> None:
     """Rewrite the page and draw the charts."""
     found = {name: _read(f"{name}.json") for name in ("bench", "eval", "peers")}
     written = contents(found)
+    PAGE.write_text(rewritten(PAGE.read_text(), written.regions))
     CHARTS.mkdir(parents=True, exist_ok=True)
     for name, svg in written.charts.items():
         (CHARTS / f"{name}.svg").write_text(svg)
-    PAGE.write_text(rewritten(PAGE.read_text(), written.regions))
     print(f"{PAGE}: {', '.join(sorted(written.regions)) or 'nothing was measured yet'}")
 
 
@@ -122,8 +122,8 @@ def _quality(content: dict[str, Any], page: Contents) -> None:
     page.regions["quality"] = as_markdown(_pivoted(rows, "set", "system", 3))
     means = [row for row in rows if row["set"] in _MEANS]
     page.draw("quality", "nDCG@10, mean over the sets", (
-        Group(label, {row["system"]: row["value"] for row in means if row["set"] == name})
-        for name, label in _MEANS.items()
+        Group(system, {_MEANS[row["set"]]: row["value"] for row in means if row["system"] == system})
+        for system in dict.fromkeys(row["system"] for row in means)
     ), digits=3)  # fmt: skip
 
 
@@ -142,8 +142,8 @@ def _peers(content: dict[str, Any], page: Contents) -> None:
     for metric, title, digits in (("ndcg@10", "nDCG@10", 3), ("search_p50", "Median of a search (ms)", 1)):  # fmt: skip
         chosen = [row for row in measured if row["metric"] == metric]
         page.draw(f"peers-{metric.partition('@')[0].replace('_', '-')}", f"{title}, beside peers", (
-            Group(name, {row["system"]: row["value"] for row in chosen if row["shape"] == name})
-            for name in dict.fromkeys(row["shape"] for row in chosen)
+            Group(system, {row["shape"]: row["value"] for row in chosen if row["system"] == system})
+            for system in dict.fromkeys(row["system"] for row in chosen)
         ), digits=digits)  # fmt: skip
 
 

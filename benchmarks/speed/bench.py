@@ -63,6 +63,7 @@ class Bench:
     results: Results = field(default_factory=Results)
     _stack: ExitStack = field(default_factory=ExitStack)
     _material: dict[str, Material] = field(default_factory=dict)
+    _bases: dict[Wanted, Filled] = field(default_factory=dict)
     _server: WebServer | None = None
     _keys: dict[UUID, str] = field(default_factory=dict)
 
@@ -87,7 +88,9 @@ class Bench:
     def base(self, chunks: int, language: str = "en") -> Filled:
         """A base of the bench's own tenant."""
         want = Wanted(self.actor, f"speed {language} {chunks}", chunks)
-        return filled([want], self.material(language))[0]
+        if want not in self._bases:
+            self._bases[want] = filled([want], self.material(language))[0]
+        return self._bases[want]
 
     def client(self) -> Client:
         """A connection to the web server, which starts with the first one."""

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from django.db import connection
 
@@ -158,7 +159,13 @@ def _marked(want: Wanted, base: KnowledgeBase, facts: dict[str, float], mark: st
 
 
 def _mark(material: Material) -> str:
-    digest = hashlib.sha256(material.digest.encode())
+    return hashlib.sha256(f"{material.digest} {_code_digest()}".encode()).hexdigest()
+
+
+@cache
+def _code_digest() -> str:
+    """Once a process, for files may be edited while it runs what it has loaded."""
+    digest = hashlib.sha256()
     for path in (path for pattern in _DECIDING for path in sorted(ROOT.glob(pattern))):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -120,7 +120,11 @@ def as_text(rows: Sequence[Measurement]) -> str:
 
 
 def as_markdown(lines: Sequence[Sequence[str]]) -> str:
-    """One table for the manual."""
+    """One table for the manual; columns of figures are aligned to the right."""
     heading, *others = lines
-    rule = ["---" if column == 0 else "---:" for column in range(len(heading))]
+    rule = ["---:" if _are_figures(column) else "---" for column in zip(*others, strict=True)]
     return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *others])
+
+
+def _are_figures(cells: Sequence[str]) -> bool:
+    return all(cell == "–" or cell.replace(",", "").replace(".", "").isdigit() for cell in cells)

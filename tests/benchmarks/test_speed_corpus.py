@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from accounts.tenancy import tenant_scope
 from benchmarks.speed.corpus import Passage, average_length, generate, read_passages
 from benchmarks.speed.filling import Wanted, filled
 from benchmarks.speed.loading import document_facts
-from benchmarks.speed.material import Material
+from benchmarks.speed.material import Material, is_complete, read_material
 from knowledge.lexical.analyzer import analyze
 from knowledge.lexical.weights import DIMENSIONS, document_weights
 from knowledge.models import Chunk, Document
@@ -98,6 +99,20 @@ def test_selectivities() -> None:
     # Who is in one of the groups is not decided by the value that a filter asks for.
     of_seven = [one.principals != ["public"] for one in facts if one.metadata["percent"] == 7]
     assert 0 < sum(of_seven) < len(of_seven)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_without_the_sets_the_sample_has_to_do(
+    language: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("benchmarks.speed.material.EVALSETS", tmp_path / "absent")
+    assert not is_complete()
+    read = read_material(language, 12, Embedding())
+    assert read.texts
+    assert read.passages
+    assert all(question.text for question in read.questions)
+    assert ("发票" in "".join(read.texts)) is (language == "zh")
+    assert read.digest != read_material(language, 2, Embedding()).digest
 
 
 @pytest.fixture

@@ -118,5 +118,5 @@ def test_tables_show_what_there_is() -> None:
 
 
 def test_a_table_in_markdown() -> None:
-    table = as_markdown([["shape", "p50"], ["one", "2"]])
-    assert table == "| shape | p50 |\n| --- | ---: |\n| one | 2 |"
+    table = as_markdown([["shape", "p50"], ["one", "2.5"], ["two", "–"]])
+    assert table == "| shape | p50 |\n| --- | ---: |\n| one | 2.5 |\n| two | – |"

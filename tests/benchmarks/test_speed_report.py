@@ -32,6 +32,7 @@ EVAL: dict[str, Any] = {
 PEERS: dict[str, Any] = {
     "rows": [
         {"shape": "scifact", "size": 9, "system": "Groundwork", "metric": "ndcg@10", "value": 0.7, "unit": ""},
+        {"shape": "scifact", "size": 9, "system": "Groundwork", "metric": "search_p50", "value": 21.5, "unit": "ms"},
         {"shape": "scifact", "size": 9, "system": "Other", "metric": "not run", "value": None, "unit": "", "reason": "It is not there."},
     ]
 }  # fmt: skip
@@ -80,7 +81,7 @@ def test_what_the_files_say() -> None:
     assert "Something to know." in written.regions["speed-run"]
     assert written.regions["quality"].splitlines()[2:] == ["| scifact | 0.710 |", "| mean | 0.710 |"]  # fmt: skip
     assert "Other was not run: It is not there." in written.regions["peers"]
-    assert set(written.charts) == {"end-to-end", "quality", "peers-ndcg"}
+    assert set(written.charts) == {"end-to-end", "quality", "peers-ndcg", "peers-search-p50"}
     assert "images/benchmarks/end-to-end.svg" in written.regions["chart-end-to-end"]
 
 
