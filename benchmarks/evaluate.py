@@ -5,7 +5,6 @@ reference BM25 and exact cosine. docs/evaluation.md says what the numbers mean.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +17,8 @@ from benchmarks.evaluation.run import FULL, SAMPLE, Options, evaluate, runnable
 from benchmarks.evaluation.sets import read_documents, read_judgements, read_questions
 from benchmarks.evaluation.systems import STRATEGIES, SYSTEMS
 from benchmarks.evaluation.targets import target_table, targets
-from benchmarks.ground import EVALSETS, RESULTS, ROOT, write_rows
+from benchmarks.ground import EVALSETS, RESULTS, write_rows
+from benchmarks.revision import revision
 
 _QUESTIONS, _DOCUMENTS, _RERANKED = 50, 300, 20  # of a set, in the sample
 _RERANKED_FULL = 200
@@ -78,7 +78,7 @@ def _report(results: Results) -> str:
         parts.append(f"Twin paragraph among the first ten, {TWINS}\n{_twin_table(results)}")
     if any(facts.name in VARIANTS for facts in results.sets):
         parts.append(f"Questions in another writing, {MAIN_METRIC}\n{_variant_table(results)}")
-    parts += [f"{remark} ({', '.join(names)})" for remark, names in results.remarks.items()]
+    parts += results.remark_lines()
     parts.append(f"Targets\n{target_table(results)}")
     return "\n\n".join(parts)
 
@@ -113,25 +113,13 @@ def _shown(value: float | None) -> str:
 
 def _facts(options: Options, results: Results, seconds: float) -> dict[str, Any]:
     return {
-        "revision": _revision(),
+        "revision": revision(),
         "options": {name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()},
         "sets": [asdict(facts) for facts in results.sets],
         "targets": [asdict(target) for target in targets(results)],
-        "remarks": results.remarks,
+        "remarks": results.remark_lines(),
         "seconds": round(seconds),
     }  # fmt: skip
-
-
-def _revision() -> str:
-    """The commit measured, with `+` when files differ from it; empty outside a checkout."""
-    try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],  # noqa: S607 - whichever git is here
-            cwd=ROOT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
 
 
 def _documents(folder: Path) -> list[tuple[str, str, str]]:

@@ -60,6 +60,10 @@ class Results:
         """Something to be printed below the tables, once for all the sets that it is true of."""
         self.remarks.setdefault(text, []).append(name)
 
+    def remark_lines(self) -> list[str]:
+        """The remarks as they are printed."""
+        return [f"{text} ({', '.join(names)})" for text, names in self.remarks.items()]
+
     def add(self, name: str, system: str, measured: dict[str, float]) -> None:
         """The metrics of a system on a set."""
         for metric, value in measured.items():

@@ -65,7 +65,7 @@ class Searcher:
         outcome = search(self.actor, request)
         if outcome.degraded:
             raise UnavailableError("; ".join(f"{name}: {why}" for name, why in outcome.degraded))
-        if request.rerank and "rerank" not in outcome.timings_ms:
+        if request.rerank and outcome.hits and "rerank" not in outcome.timings_ms:
             raise UnavailableError("rerank: Not available in this installation.")
         return [hit.chunk.document.external_id for hit in outcome.hits]
 

@@ -78,3 +78,10 @@ def test_rerank_is_held_against_the_same_questions() -> None:
 def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
     assert {target.met for target in targets(Results())} == {None}
     assert "not measured" in target_table(Results())
+
+
+def test_one_remark_names_every_set_that_it_is_true_of() -> None:
+    found = Results()
+    found.remark("cacm", "No row.")
+    found.remark("scifact", "No row.")
+    assert found.remark_lines() == ["No row. (cacm, scifact)"]
