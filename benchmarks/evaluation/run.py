@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.db import connection
@@ -124,6 +124,7 @@ class Run:
     actor: Actor
     embedder: Embedder
     results: Results
+    searchers: dict[str, Searcher] = field(default_factory=dict)
 
     def measure(self, judged: JudgedSet) -> None:
         """Every system on one set."""
@@ -165,7 +166,11 @@ class Run:
         return [system for system in STRATEGIES if system in self.options.systems]
 
     def _searcher(self, judged: JudgedSet) -> Searcher:
-        return Searcher(self.actor, base_of(self.actor, judged, fresh=self.options.fresh))
+        """Over the base of the set, which a run builds or finds once."""
+        if judged.name not in self.searchers:
+            base = base_of(self.actor, judged, fresh=self.options.fresh)
+            self.searchers[judged.name] = Searcher(self.actor, base)
+        return self.searchers[judged.name]
 
     def _search(self, searcher: Searcher, judged: JudgedSet, systems: Sequence[str]) -> None:
         for system in systems:

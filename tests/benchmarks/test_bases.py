@@ -71,3 +71,12 @@ def test_every_system_ranks_the_right_document_first(actor: Actor) -> None:
     results = Results()
     run.Run(options, actor, embedder, results).measure(JUDGED)
     assert {system: results.get("tiny", system) for system in options.systems} == dict.fromkeys(options.systems, 1.0)  # fmt: skip
+
+
+def test_a_fresh_run_fills_a_base_once(actor: Actor) -> None:
+    options = run.Options(("tiny",), ("lexical",), 10, 10, 10, fresh=True)
+    measured = run.Run(options, actor, embedder_for("multilingual-e5-small"), Results())
+    measured.measure(JUDGED)
+    base = measured.searchers["tiny"].base
+    measured.measure(JUDGED)
+    assert measured.searchers["tiny"].base.id == base.id
