@@ -46,7 +46,8 @@ def report_storage(bench: Bench, shape: str, filled: Filled) -> None:
         "index_vectors": index_mb(base.id, base.embedding_field),
     }
     for metric, megabytes in sizes.items():
-        results.add(shape, filled.chunks, SERVICE, metric, megabytes, "MB")
+        if megabytes:  # a small base has no indexes
+            results.add(shape, filled.chunks, SERVICE, metric, megabytes, "MB")
     for metric, value in filled.facts.items():
         unit = "rows/s" if metric == "rows/s" else "s"
         results.add(shape, filled.chunks, SERVICE, f"load_{metric}" if unit == "rows/s" else metric, value, unit)  # fmt: skip
