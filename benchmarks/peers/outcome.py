@@ -12,6 +12,8 @@ HYBRID = "Groundwork hybrid"
 class Measured:
     """Times and rankings of one system; `ingest_s` leaves embedding out, `query_ms` the query's.
 
+    `query_ms` are searches for the passages that are ranked, `few_ms` for the ten that an application asks for.
+
     `embedded_s` is ingestion with embedding, where the system does that itself. `keyword_empty` counts
     questions to which its words alone found nothing, None where that cannot be asked.
     """
@@ -20,6 +22,7 @@ class Measured:
     version: str
     ingest_s: float | None
     query_ms: Sequence[float]
+    few_ms: Sequence[float]
     rankings: Mapping[str, Sequence[str]]
     notes: str
     keyword_empty: int | None = None

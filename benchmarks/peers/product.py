@@ -10,10 +10,10 @@ from unittest.mock import patch
 from accounts.access import Actor
 from accounts.tenancy import new_id, tenant_scope
 from benchmarks.evaluation.bases import base_of
-from benchmarks.evaluation.metrics import DEPTH
 from benchmarks.evaluation.sets import JudgedSet
 from benchmarks.ground import fill_base
-from benchmarks.peers.drive import WARM_UP
+from benchmarks.peers.drive import DEPTH, FEW, WARM_UP
+from benchmarks.peers.environments import NotRunError
 from benchmarks.peers.outcome import HYBRID, Measured, NotRun, Outcome
 from benchmarks.peers.runner import Passage
 from benchmarks.progress import say
@@ -108,24 +108,33 @@ class Product:
         """Its answers to every question, and their times less the question's embedding."""
         say(f"{self.base.name}: {system}")
         rerank = SYSTEMS[system]
-        query_ms, rankings = [], {}
-        for text in list(queries.values())[:WARM_UP]:
-            self._ask(text, rerank=rerank)
-        for key, text in queries.items():
-            rankings[key], spent_ms, refusal = self._ask(text, rerank=rerank)
-            query_ms.append(spent_ms)
-            if refusal:
-                return NotRun(system, refusal)
+        try:
+            self._ask_all(dict(list(queries.items())[:WARM_UP]), DEPTH, rerank=rerank)
+            query_ms, rankings = self._ask_all(queries, DEPTH, rerank=rerank)
+            few_ms, _ = self._ask_all(queries, FEW, rerank=rerank)
+        except NotRunError as error:
+            return NotRun(system, str(error))
         total_s = None if self.ingest_s is None or self.embed_s is None else self.ingest_s + self.embed_s  # fmt: skip
         notes = "search service in process; one worker ingests, files stored, read and cut"
-        return Measured(system, "", self.ingest_s, query_ms, rankings, notes, None, total_s)  # fmt: skip
+        return Measured(system, "", self.ingest_s, query_ms, few_ms, rankings, notes, None, total_s)  # fmt: skip
 
-    def _ask(self, text: str, *, rerank: bool) -> tuple[list[str], float, str]:
+    def _ask_all(
+        self, queries: Mapping[str, str], limit: int, *, rerank: bool
+    ) -> tuple[list[float], dict[str, list[str]]]:
+        """Milliseconds of each question, and its documents by their best passage. Raises `NotRunError`
+        when a search was degraded."""
+        query_ms, rankings = [], {}
+        for key, text in queries.items():
+            rankings[key], spent_ms = self._ask(text, limit, rerank=rerank)
+            query_ms.append(spent_ms)
+        return query_ms, rankings
+
+    def _ask(self, text: str, limit: int, *, rerank: bool) -> tuple[list[str], float]:
         request = SearchRequest(
             text[:MAX_QUERY_CHARS],
             knowledge_bases=[self.base.slug],
             strategy=Strategy.HYBRID,
-            limit=DEPTH,
+            limit=limit,
             rerank=rerank,
             deadline_ms=_DEADLINE_MS,
         )
@@ -134,6 +143,8 @@ class Product:
         spent_ms = (time.perf_counter() - started) * 1000 - outcome.timings_ms.get("embed_query", 0)
         refusal = "; ".join(f"{name}: {why}" for name, why in outcome.degraded)
         if rerank and "rerank" not in outcome.timings_ms:
-            refusal = refusal or "the search service has no reranker yet"
+            refusal = refusal or "the search service does not rerank"
+        if refusal:
+            raise NotRunError(refusal)
         found = [hit.chunk.document.external_id for hit in outcome.hits]
-        return list(dict.fromkeys(found)), spent_ms, refusal
+        return list(dict.fromkeys(found)), spent_ms

@@ -85,7 +85,7 @@ def test_a_peer_ranks_documents_by_their_best_passage(tmp_path: Path) -> None:
     assert peer.rankings == {"q1": ["d2", "d1"], "q2": []}
     assert peer.version == f"numpy {np.__version__}"
     assert peer.keyword_empty == 1
-    assert len(peer.query_ms) == 2
+    assert len(peer.query_ms) == len(peer.few_ms) == 2
     assert peer.ingest_s is not None
 
 
@@ -101,7 +101,14 @@ def test_a_peer_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def test_a_ranking_for_every_question_is_expected() -> None:
-    row = {"system": "Peer", "ingest_s": 1.0, "query_ms": [], "rankings": {"q1": []}, "notes": ""}
+    row = {
+        "system": "Peer",
+        "ingest_s": 1.0,
+        "query_ms": [],
+        "few_ms": [],
+        "rankings": {"q1": []},
+        "notes": "",
+    }
     found = runner._outcome(row, "1", TASK.queries)
     assert found == NotRun("Peer", "failed: 1 questions have no ranking")
 
@@ -153,6 +160,7 @@ def test_rows_and_table_hold_quality_and_times() -> None:
         version="1",
         ingest_s=0.5,
         query_ms=[1.0, 3.0],
+        few_ms=[1.0, 2.0],
         rankings={"q1": ["d2", "d1"], "q2": []},
         notes="",
         keyword_empty=1,
@@ -166,6 +174,8 @@ def test_rows_and_table_hold_quality_and_times() -> None:
         "ingest": (4.0, "documents/s"),
         "search_p50": (2.0, "ms"),
         "search_p95": (2.9, "ms"),
+        "search_10_p50": (1.5, "ms"),
+        "search_10_p95": (1.95, "ms"),
         "keyword_empty": (1, "questions"),
         "not run": (None, ""),
     }
@@ -176,9 +186,9 @@ def test_rows_and_table_hold_quality_and_times() -> None:
 def test_a_difference_has_an_interval_over_the_questions() -> None:
     questions = [f"q{number}" for number in range(100)]
     wanted = {key: {"d1": 1.0} for key in questions}
-    always = Measured("always", "", 1.0, [], {key: ["d1"] for key in questions}, "")
+    always = Measured("always", "", 1.0, [], [], {key: ["d1"] for key in questions}, "")
     in_half = {key: ["d1"] if number % 2 else ["d2"] for number, key in enumerate(questions)}
-    half = Measured("half", "", 1.0, [], in_half, "")
+    half = Measured("half", "", 1.0, [], [], in_half, "")
     found = difference(always, half, wanted)
     assert found.mean == pytest.approx(0.5)
     # A share of one half among 100 questions has a standard error of 0.05.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from benchmarks.peers.drive import Setup, Vectors
 
 PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres")
-_TOP = 100  # passages, as many as drive.py asks for
 
 
 class StorePeer:
@@ -72,28 +71,32 @@ class FusionPeer(StorePeer):
         )
 
     def ingest(self, ids: list[str], texts: list[str], vectors: Vectors) -> None:
-        """As before, and the retrievers."""
+        """As before, and the index that retrievers come from."""
         super().ingest(ids, texts, vectors)
         embedding = MockEmbedding(embed_dim=vectors.shape[1])  # never asked: vectors are given
-        index = VectorStoreIndex.from_vector_store(self._store, embed_model=embedding)
-        self._retriever = QueryFusionRetriever(
-            [
-                index.as_retriever(vector_store_query_mode="default", similarity_top_k=_TOP),
-                index.as_retriever(
-                    vector_store_query_mode="sparse", similarity_top_k=_TOP, sparse_top_k=_TOP
-                ),
-            ],
-            llm=MockLLM(),
-            num_queries=1,  # no rewriting of the question
-            mode="reciprocal_rerank",
-            similarity_top_k=_TOP,
-            use_async=False,
-        )
+        self._index = VectorStoreIndex.from_vector_store(self._store, embed_model=embedding)
+        self._retrievers: dict[int, QueryFusionRetriever] = {}
 
     def search(self, text: str, vector: Vectors, limit: int) -> list[str]:
         """One retrieval."""
-        found = self._retriever.retrieve(QueryBundle(query_str=text, embedding=vector.tolist()))
-        return [hit.node.node_id for hit in found][:limit]
+        retriever = self._retrievers.get(limit) or self._fused(limit)
+        self._retrievers[limit] = retriever
+        found = retriever.retrieve(QueryBundle(query_str=text, embedding=vector.tolist()))
+        return [hit.node.node_id for hit in found]
+
+    def _fused(self, limit: int) -> QueryFusionRetriever:
+        near = self._index.as_retriever(vector_store_query_mode="default", similarity_top_k=limit)
+        worded = self._index.as_retriever(
+            vector_store_query_mode="sparse", similarity_top_k=limit, sparse_top_k=limit
+        )
+        return QueryFusionRetriever(
+            [near, worded],
+            llm=MockLLM(),
+            num_queries=1,  # no rewriting of the question
+            mode="reciprocal_rerank",
+            similarity_top_k=limit,
+            use_async=False,
+        )
 
 
 VARIANTS = {
