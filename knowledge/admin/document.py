@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
 
 from accounts.access import Action
 from accounts.request import get_actor
@@ -31,6 +31,7 @@ from knowledge.admin.service_forms import (
 )
 from knowledge.admin.upload import upload_view
 from knowledge.models import Document
+from knowledge.services.boosts import LEAST_BOOST, MOST_BOOST
 from knowledge.services.documents import delete_documents, reprocess_documents, update_document
 
 
@@ -54,9 +55,21 @@ class DocumentForm(ServiceForm):
         ),
     )
 
+    boost = forms.FloatField(
+        label=gettext_lazy("Boost"),
+        required=False,
+        min_value=LEAST_BOOST,
+        max_value=MOST_BOOST,
+        widget=UnfoldAdminDecimalFieldWidget(),
+        help_text=gettext_lazy(
+            "Factor for the scores of its passages, from 0.1 (far down) to 10 (far up); 1 changes nothing. "
+            "Works at once and outlives new versions of the document."
+        ),
+    )
+
     class Meta:
         model = Document
-        fields = ("title", "principals", "metadata")
+        fields = ("title", "principals", "metadata", "boost")
 
     def clean_title(self) -> str:
         """A title is not taken away; a document that has none gets it from its text."""
@@ -64,6 +77,11 @@ class DocumentForm(ServiceForm):
         if self.instance.title and not title:
             raise forms.ValidationError(_("Must not be empty."))
         return title
+
+    def clean_boost(self) -> float:
+        """Empty is no boost."""
+        boost: float | None = self.cleaned_data["boost"]
+        return 1.0 if boost is None else boost
 
     def clean_metadata(self) -> dict[str, Any]:
         """Names with values."""
@@ -112,7 +130,7 @@ class DocumentAdmin(ServiceAdmin):
         "external_id", "file_size", "created_at", "source_created_at", "source_updated_at", "indexed_at",
     )  # fmt: skip
     fieldsets = (
-        (None, {"fields": ("title", "principals", "metadata")}),
+        (None, {"fields": ("title", "principals", "metadata", "boost")}),
         (
             gettext_lazy("Facts"),
             {

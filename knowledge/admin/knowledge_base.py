@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,13 +18,15 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from accounts.access import Action
 from accounts.request import get_actor
+from config.errors import InvalidInputError
 from knowledge.access import access_knowledge_base, visible_knowledge_bases
 from knowledge.admin.embedding_model import embedding_model_state_view, embedding_model_view
 from knowledge.admin.service_admin import ServiceAdmin
-from knowledge.admin.service_forms import ServiceForm, messages_for_errors
+from knowledge.admin.service_forms import LinesField, ServiceForm, messages_for_errors
 from knowledge.counts import with_counts
 from knowledge.models import KnowledgeBase
 from knowledge.services.knowledge_bases import (
+    check_source_boosts,
     create_knowledge_base,
     delete_knowledge_base,
     update_knowledge_base,
@@ -32,15 +35,50 @@ from knowledge.services.knowledge_bases import (
 _DETAILS = "admin:knowledge_knowledgebase_change"
 
 
+class FactorsField(LinesField):
+    """Factors by name, one a line: `wiki: 1.5`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """One a line."""
+        if isinstance(value, dict):
+            return "\n".join(f"{name}: {factor:g}" for name, factor in sorted(value.items()))
+        return value
+
+    def clean(self, value: Any) -> Any:
+        """The factors; what is wrong is told of each line."""
+        factors, faults = {}, []
+        for line in super().clean(value):
+            name, _sign, factor = line.replace("：", ":").rpartition(":")
+            try:
+                factors[name.strip()] = float(factor)
+                check_source_boosts({name.strip(): float(factor)})
+            except ValueError:
+                faults.append(_("%(line)s: write a source, a colon and a number.") % {"line": line})
+            except InvalidInputError as error:
+                faults += [f"{line}: {fault.message}" for fault in error.errors]
+        if faults:
+            raise forms.ValidationError(faults)
+        return factors
+
+
 class KnowledgeBaseForm(ServiceForm):
-    """Name, address and the settings documents are cut by."""
+    """Name, address, the settings documents are cut by and what sources count."""
+
+    source_boosts = FactorsField(
+        label=_("Boosts of sources"),
+        required=False,
+        help_text=_(
+            "A source and a factor for the scores of its documents, one a line, e.g. wiki: 1.5. From 0.1 "
+            "(far down) to 10 (far up); 1 changes nothing. Works at once."
+        ),
+    )
 
     class Meta:
         model = KnowledgeBase
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
         fields = (
             "name", "slug", "description", "status", "language", "chunk_size", "chunk_overlap",
-            "chunk_separator",
+            "chunk_separator", "source_boosts",
         )  # fmt: skip
 
     def write(self, values: dict[str, Any]) -> KnowledgeBase:
@@ -75,6 +113,7 @@ class KnowledgeBaseAdmin(ServiceAdmin):
                 ),
             },
         ),
+        (_("How results are ranked"), {"fields": ("source_boosts",)}),
         (_("Facts"), {"fields": ("embedding_model_link", "created_at", "updated_at")}),
     )
 

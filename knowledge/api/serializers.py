@@ -8,12 +8,15 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from knowledge.models import Chunk, Document, KnowledgeBase
+from knowledge.services.boosts import BOOST_RULE
 
-SETTINGS = ("language", "chunk_size", "chunk_overlap", "chunk_separator")
+SETTINGS = ("language", "chunk_size", "chunk_overlap", "chunk_separator", "source_boosts")
 
 
 class SettingsSerializer(serializers.ModelSerializer[KnowledgeBase]):
-    """How documents of a base are cut and read."""
+    """How documents of a base are cut and read, and what their sources count."""
+
+    source_boosts = serializers.DictField(required=False)
 
     class Meta:
         model = KnowledgeBase
@@ -58,7 +61,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields = (
             "id", "knowledge_base", "title", "filename", "content_type", "language", "author", "status",
             "error", "error_code", "warnings", "coverage", "progress", "chunk_count", "size", "content_hash", "source",
-            "source_uri", "external_id", "metadata", "principals", "created_at", "updated_at", "indexed_at",
+            "source_uri", "external_id", "metadata", "principals", "boost", "created_at", "updated_at", "indexed_at",
         )  # fmt: skip
 
     def get_created_at(self, document: Document) -> str:
@@ -120,6 +123,12 @@ class DocumentChangeSerializer(serializers.Serializer[Document]):
     metadata = serializers.DictField(required=False)
     principals = serializers.ListField(child=serializers.CharField(max_length=300), required=False)
     source_uri = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+
+
+class DocumentPatchSerializer(DocumentChangeSerializer):
+    """The same, with what an editor decides about a document that is there."""
+
+    boost = serializers.FloatField(required=False, help_text=BOOST_RULE)
 
 
 class NewDocumentSerializer(DocumentChangeSerializer):

@@ -27,7 +27,7 @@ from knowledge.access import (
 from knowledge.api.serializers import (
     ChunkChangeSerializer,
     ChunkSerializer,
-    DocumentChangeSerializer,
+    DocumentPatchSerializer,
     DocumentSerializer,
     KnowledgeBaseSerializer,
     NewDocumentSerializer,
@@ -216,11 +216,11 @@ class DocumentView(TenantAPIView):
         """Read, with live progress."""
         return Response(DocumentSerializer(access_document(self.actor, pk, Action.READ)).data)
 
-    @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
+    @extend_schema(request=DocumentPatchSerializer, responses=DocumentSerializer)
     def patch(self, request: Request, pk: str) -> Response:
-        """Change title, metadata, principals or address."""
+        """Change title, metadata, principals, boost or address."""
         document = access_document(self.actor, pk, Action.WRITE)
-        body = DocumentChangeSerializer(data=request.data)
+        body = DocumentPatchSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         update_document(actor=self.actor, document=document, **body.validated_data)
         return Response(DocumentSerializer(document).data)

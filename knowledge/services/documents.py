@@ -21,6 +21,7 @@ from accounts.tenancy import new_id
 from config.errors import FieldError, InvalidInputError
 from knowledge.models import Chunk, Document, KnowledgeBase
 from knowledge.models.document import public_only
+from knowledge.services.boosts import BOOST_RULE, is_boost
 from knowledge.services.originals import forget_originals, original_name
 from knowledge.services.statistics import count_document
 
@@ -85,11 +86,13 @@ def add_document(*, actor: Actor, base: KnowledgeBase, stream: BinaryIO, new: Ne
 
 
 def update_document(*, actor: Actor, document: Document, **fields: Any) -> Document:
-    """Change title, metadata, principals or source facts. Nothing is embedded again."""
+    """Change title, metadata, principals, boost or source facts. Nothing is embedded again."""
     actor.require(Action.WRITE)
     for name, value in fields.items():
         setattr(document, name, value)
     _validate_principals(document.principals)
+    if not is_boost(document.boost):
+        raise InvalidInputError("The boost cannot be saved.", [FieldError("boost", BOOST_RULE)])
     document.save(update_fields=[*fields, "updated_at"])
     if "principals" in fields:
         Chunk.objects.filter(document_id=document.id).update(principals=document.principals)

@@ -12,6 +12,7 @@ from accounts.access import Action, Actor
 from accounts.services.audit import record_event
 from config.errors import ConflictError, FieldError, InvalidInputError
 from knowledge.models import Document, KnowledgeBase
+from knowledge.services.boosts import BOOST_RULE, is_boost
 from knowledge.services.originals import forget_originals
 from providers.registry import default_model
 
@@ -24,7 +25,10 @@ EDITABLE = (
     "chunk_size",
     "chunk_overlap",
     "chunk_separator",
+    "source_boosts",
 )
+MAX_BOOSTED_SOURCES = 100
+MAX_SOURCE_CHARS = 50  # as long as a document's source may be
 
 
 def create_knowledge_base(*, actor: Actor, name: str, **fields: Any) -> KnowledgeBase:
@@ -57,6 +61,7 @@ def save_knowledge_base(
             "The base needs a name.", [FieldError("name", "Must not be empty.")]
         )
     base.chunking_options()
+    check_source_boosts(base.source_boosts)
     # What is not edited here may have been changed by a worker since the base was read.
     fields = None if base._state.adding else [*EDITABLE, "updated_at"]  # noqa: SLF001 - documented
     try:
@@ -67,6 +72,26 @@ def save_knowledge_base(
     record_event(
         actor, action, target=base.name, target_id=base.id, detail={"fields": list(detail)}
     )
+
+
+def check_source_boosts(boosts: Any) -> None:
+    """Raise `InvalidInputError` unless these are factors by source."""
+    field = "settings.source_boosts"
+    if not isinstance(boosts, dict) or len(boosts) > MAX_BOOSTED_SOURCES:
+        told = f'Give factors by source, such as {{"wiki": 1.5}}, at most {MAX_BOOSTED_SOURCES}.'
+        raise InvalidInputError("The boosts cannot be saved.", [FieldError(field, told)])
+    errors = [
+        FieldError(f"{field}.{source}", BOOST_RULE)
+        for source, factor in boosts.items()
+        if not is_boost(factor)
+    ]
+    errors += [
+        FieldError(field, f"A source has a name of 1 to {MAX_SOURCE_CHARS} characters.")
+        for source in boosts
+        if not source.strip() or len(source) > MAX_SOURCE_CHARS
+    ]
+    if errors:
+        raise InvalidInputError("The boosts cannot be saved.", errors)
 
 
 def delete_knowledge_base(*, actor: Actor, base: KnowledgeBase) -> None:

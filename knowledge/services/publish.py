@@ -8,7 +8,8 @@ from knowledge.models import Chunk, Document
 from knowledge.services.originals import forget_originals
 from knowledge.services.statistics import count_document
 
-# What a new version brings along; identity (id, external id, creation) stays with the first row.
+# What a new version brings along; identity (id, external id, creation) stays with the first row, and so
+# does the boost, which an editor gave.
 _VERSION_FIELDS = (
     "title", "filename", "content_type", "language", "source", "source_uri", "author", "breadcrumbs",
     "metadata", "principals", "size", "content_hash", "extracted_text", "warnings", "coverage_unit",
