@@ -434,6 +434,11 @@ UNFOLD = {
                         "active": lambda request: "/search/golden" in request.path,
                     },
                     {
+                        "title": "Synonyms",
+                        "icon": "sync_alt",
+                        "link": reverse_lazy("admin:search_synonymset_changelist"),
+                    },
+                    {
                         "title": "Search history",
                         "icon": "history",
                         "link": reverse_lazy("admin:search_searchquery_changelist"),

@@ -1,4 +1,4 @@
-"""What was searched and what people thought of it; the golden queries of bases and their runs."""
+"""What was searched and what people thought of it; golden queries and their runs; synonyms."""
 
 from __future__ import annotations
 
@@ -178,3 +178,44 @@ class GoldenResult(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.status} {self.reason[:60]}"
+
+
+class SynonymSet(TenantModel):
+    """Words and short phrases that mean the same. A query that holds one of them looks for the others too.
+
+    `keys` are what a query finds the set by (`knowledge.lexical.phrases`); they follow from the terms.
+    """
+
+    knowledge_base = TenantForeignKey(
+        "knowledge.KnowledgeBase",
+        related_name="synonym_sets",
+        null=True,
+        blank=True,
+        help_text="Holds for passages of this knowledge base only. Empty: for those of all.",
+    )
+    terms = ArrayField(models.CharField(max_length=100))
+    one_way = models.BooleanField(
+        default=False,
+        help_text="The first term also finds the others, but they do not find the first: “vehicle” finds "
+        "“car” and “truck”, and “car” only itself.",
+    )
+    enabled = models.BooleanField(default=True, help_text="Switched off: searches leave it out.")
+    note = models.TextField(blank=True, help_text="Why it is here; for people.")
+    keys = ArrayField(models.CharField(max_length=200), default=list, editable=False)
+    created_by = models.CharField(max_length=300, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(TenantModel.Meta):
+        indexes = [
+            models.Index(fields=["tenant", "-created_at", "-id"], name="synonyms_newest_first")
+        ]
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return ", ".join(self.terms)
+
+    @property
+    def asked_terms(self) -> list[str]:
+        """The terms that make a query look for the others."""
+        return self.terms[:1] if self.one_way else list(self.terms)

@@ -18,7 +18,8 @@ from search.request import SearchRequest
 class Hit:
     """One result: the chunk with its document and base loaded, and where it ranked.
 
-    `rerank` is rank and score among the passages that were reranked; `recency` is 1 for the newest document searched and 0 for the oldest, where age was asked for;
+    `rerank` is rank and score among the passages that were reranked; `recency` is 1 for the newest document
+    searched and 0 for the oldest, where age was asked for; `boost` is what editors multiply its score by;
     `duplicates` are the ids of passages that say the same and were collapsed into this one.
     """
 
@@ -26,6 +27,7 @@ class Hit:
     fused: Fused
     neighbours: list[Chunk] = field(default_factory=list)
     recency: float | None = None
+    boost: float = 1.0
     rerank: tuple[int, float] | None = None
     duplicates: tuple[UUID, ...] = ()
 
@@ -47,6 +49,7 @@ class SearchOutcome:
     hits: list[Hit] = field(default_factory=list)
     terms: list[str] = field(default_factory=list)
     languages: tuple[str, ...] = ()
+    synonyms: list[tuple[str, list[str]]] = field(default_factory=list)  # asked for, and added
     degraded: list[tuple[str, str]] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
     unembedded: int = 0  # chunks that are found by their words only, their vectors being computed

@@ -16,11 +16,12 @@ from search.retrieval.facts import Facts, read_facts
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its facts; `score` is what it is ordered by."""
+    """A candidate with its facts; `score` is what it is ordered by, `boost` included."""
 
     fused: Fused
     facts: Facts
     score: float
+    boost: float = 1.0
     recency: float | None = None
     duplicates: tuple[UUID, ...] = ()
 
@@ -47,7 +48,7 @@ def boosted(ranked: Sequence[Ranked], bases: Sequence[KnowledgeBase]) -> list[Ra
     if all(value == 1.0 for value in factors):
         return list(ranked)
     return _sorted(
-        replace(candidate, score=candidate.score * value)
+        replace(candidate, score=candidate.score * value, boost=value)
         for candidate, value in zip(ranked, factors, strict=True)
     )
 

@@ -75,6 +75,15 @@ def _word_pieces(run: str, language: str) -> Iterator[Piece]:
         position += max(1, len(humps))
 
 
+def word_places(run: str) -> list[tuple[int, int]]:
+    """Where the words of a run stand: the parts of a code. A number, or what ends in a sign as `C++`
+    does, is one word."""
+    atoms = [(found.start(), found.end()) for found in _ATOMS.finditer(run)]
+    if _GROUPED_NUMBER.fullmatch(run) or atoms[-1][1] < len(run):
+        return [(0, len(run))]
+    return [(start + elided_length(run[start:end]), end) for start, end in atoms]
+
+
 def _humps(word: str) -> list[tuple[int, int]]:
     """The parts of a camelCase or PascalCase word; none for other words."""
     if word.isupper() or word[1:].islower() or word[1:] == word[1:].lower():
@@ -83,7 +92,7 @@ def _humps(word: str) -> list[tuple[int, int]]:
     return humps if len(humps) > 1 else []
 
 
-def _characters(run: str) -> tuple[str, list[tuple[int, int]] | None]:
+def level_characters(run: str) -> tuple[str, list[tuple[int, int]] | None]:
     """The levelled characters of a run, each with the span it came from; None where nothing moved."""
     if unicodedata.is_normalized("NFKC", run):
         return run.translate(SIMPLIFIED), None
@@ -123,7 +132,7 @@ def _pieces(
 
 def east_asian_pieces(run: str, language: str) -> list[Piece]:
     """Chinese words and all character pairs; Japanese (no dictionary here) as pairs only."""
-    text, spans = _characters(run)
+    text, spans = level_characters(run)
     places = set(_grams(text, 2))
     if language != "ja":
         places.update(_chinese_words(text))
@@ -135,7 +144,7 @@ def east_asian_words(text: str) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     for run in RUNS.finditer(text):
         if run.lastgroup == "east_asian":
-            plain, spans = _characters(run.group())
+            plain, spans = level_characters(run.group())
             pieces = _pieces(plain, spans, set(_chinese_words(plain)))
             found |= {(run.start() + start, run.start() + end) for _, _, start, end in pieces}
     return found
@@ -143,11 +152,11 @@ def east_asian_words(text: str) -> set[tuple[int, int]]:
 
 def hangul_pieces(run: str, language: str) -> list[Piece]:
     """The word as written, particles and all, and its syllable pairs."""
-    text, spans = _characters(run)
+    text, spans = level_characters(run)
     return _pieces(text, spans, {*_grams(text, 2), (0, min(len(text), 100))})
 
 
 def no_blanks_pieces(run: str, language: str) -> list[Piece]:
     """Character triples of Thai, Lao, Khmer and Burmese."""
-    text, spans = _characters(run)
+    text, spans = level_characters(run)
     return _pieces(text, spans, set(_grams(text, 3)))

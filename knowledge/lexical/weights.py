@@ -60,11 +60,16 @@ def word_weights(
     """The same of weighted words. The stems of one word under several languages are as rare as the word is
     in all of them: otherwise the few passages in a stray language would win by their rare stems."""
     return _vector(
-        (term, word.weight * _idf(_frequency(word, document_frequencies), total))
+        (term, word_weight(word, document_frequencies, total))
         for word in words
         for term in word.variants
         if term in document_frequencies
     )
+
+
+def word_weight(word: QueryWord, document_frequencies: Mapping[str, int], total: int) -> float:
+    """What one word of a query weighs, whether it occurs anywhere or not."""
+    return word.weight * _idf(_frequency(word, document_frequencies), total)
 
 
 def _frequency(word: QueryWord, document_frequencies: Mapping[str, int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -43,7 +43,11 @@ def count_document(document_id: UUID, *, sign: int) -> None:
 
 def corpus_statistics(knowledge_base_ids: Collection[UUID]) -> CorpusStatistics:
     """Size and languages of some bases."""
-    rows = _totals(_LENGTH_TOTALS, knowledge_base_ids)
+    return statistics_of(_totals(LENGTH_TOTALS, knowledge_base_ids))
+
+
+def statistics_of(rows: Iterable[tuple[str, int, int]]) -> CorpusStatistics:
+    """The same from the rows of `LENGTH_TOTALS`, for who reads them together with other things."""
     kept = [(language, int(chunks), int(length)) for language, chunks, length in rows if chunks > 0]
     return CorpusStatistics(
         chunks=sum(chunks for _, chunks, _ in kept),
@@ -90,7 +94,8 @@ def _append(condition: str, parameters: list[Any]) -> None:
         cursor.execute(_LENGTHS.format(condition=condition), [parameters[0], *parameters])
 
 
-_LENGTH_TOTALS = """
+# Takes a tenant and its bases.
+LENGTH_TOTALS = """
 SELECT language, sum(chunks), sum(length) FROM knowledge_lengthstatistic
 WHERE tenant_id = %s AND knowledge_base_id = ANY(%s) GROUP BY language
 """

@@ -160,6 +160,7 @@ class Result:
     place: str
     score: float
     legs: list[Leg]
+    boost: float
     golden: GoldenQuery | None  # the golden query that wants this passage for this question
 
 
@@ -264,5 +265,6 @@ def _result(rank: int, hit: Hit, outcome: SearchOutcome, golden: Sequence[Golden
         place=place_of(hit.chunk),
         score=hit.fused.score,
         legs=[Leg(name, place, score) for name, (place, score) in sorted(hit.fused.legs.items())],
+        boost=hit.boost,
         golden=next((query for query in golden if wants(query, hit.chunk)), None),
     )

@@ -106,6 +106,8 @@ def render_outcome(outcome: SearchOutcome, search_id: UUID) -> dict[str, Any]:
         "complete": not degraded and not outcome.unembedded,
         "timings_ms": outcome.timings_ms,
     }
+    if outcome.synonyms:
+        body["synonyms"] = [{"term": asked, "added": added} for asked, added in outcome.synonyms]
     if outcome.unembedded:
         body["warnings"] = [
             f"{outcome.unembedded} passages are still being indexed; they are found by their words only."
@@ -158,6 +160,8 @@ def explain_hit(hit: Hit) -> dict[str, Any]:
         legs["rerank"] = {"rank": hit.rerank[0], "score": round(hit.rerank[1], 4)}
     if hit.recency is not None:
         legs["recency"] = {"score": round(hit.recency, 4)}
+    if hit.boost != 1.0:
+        legs["boost"] = {"factor": round(hit.boost, 4)}
     return legs
 
 

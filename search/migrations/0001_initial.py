@@ -162,4 +162,31 @@ class Migration(migrations.Migration):
             "search_goldenresult",
             {"run_id": "search_goldenrun", "golden_query_id": "search_goldenquery"},
         ),
+        migrations.CreateModel(
+            name='SynonymSet',
+            fields=[
+                ('id', models.UUIDField(default=accounts.tenancy.new_id, editable=False, primary_key=True, serialize=False)),
+                ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), size=None)),
+                ('one_way', models.BooleanField(default=False, help_text='The first term also finds the others, but they do not find the first: “vehicle” finds “car” and “truck”, and “car” only itself.')),
+                ('enabled', models.BooleanField(default=True, help_text='Switched off: searches leave it out.')),
+                ('note', models.TextField(blank=True, help_text='Why it is here; for people.')),
+                ('keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), default=list, editable=False, size=None)),
+                ('created_by', models.CharField(editable=False, max_length=300)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('knowledge_base', accounts.tenancy.TenantForeignKey(blank=True, db_constraint=False, db_index=False, help_text='Holds for passages of this knowledge base only. Empty: for those of all.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='synonym_sets', to='knowledge.knowledgebase')),
+                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, editable=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='accounts.tenant')),
+            ],
+            options={
+                'ordering': ['-created_at'],
+                'abstract': False,
+                'base_manager_name': 'objects',
+                'default_manager_name': 'objects',
+            },
+        ),
+        migrations.AddIndex(
+            model_name='synonymset',
+            index=models.Index(fields=['tenant', '-created_at', '-id'], name='synonyms_newest_first'),
+        ),
+        tenant_table("search_synonymset", {"knowledge_base_id": "knowledge_knowledgebase"}),
     ]

@@ -29,6 +29,12 @@ class Candidates:
     terms: tuple[str, ...]
     complete: bool
 
+    def or_else(self, other: Candidates) -> Candidates:
+        """Those of both."""
+        queries = [f"({one.query})" for one in (self, other) if one.query]
+        terms = (*self.terms, *other.terms)
+        return Candidates(" | ".join(queries), terms, self.complete and other.complete)
+
 
 def choose_candidates(
     terms: Sequence[str], frequencies: Mapping[str, int], total: int, budget: int = BUDGET

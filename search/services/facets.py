@@ -135,10 +135,12 @@ def _years(months: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _holds_a_word(query: str, scope: AccessScope) -> Condition:
     """As the lexical leg matches."""
-    terms = read_words(query, scope.base_ids).terms
-    if not terms:
-        return Condition("false", on_chunk=True)
-    return Condition("c.lexemes @@ %s::tsquery", (tsquery_literal(terms),), on_chunk=True)
+    words = read_words(query, scope.base_ids)
+    holds, parameters = "c.lexemes @@ %s::tsquery", [tsquery_literal(words.frequencies)]
+    for base_id, own in words.own.items():
+        holds += " OR (c.knowledge_base_id = %s AND c.lexemes @@ %s::tsquery)"
+        parameters += [str(base_id), tsquery_literal(own.frequencies)]
+    return Condition(f"({holds})", tuple(parameters), on_chunk=True)
 
 
 def _both(one: Condition | None, other: Condition) -> Condition:

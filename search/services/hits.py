@@ -41,6 +41,7 @@ def load_hits(outcome: SearchOutcome, ranked: Sequence[Ranked]) -> list[Hit]:
                     chunk,
                     candidate.fused,
                     recency=candidate.recency,
+                    boost=candidate.boost,
                     duplicates=candidate.duplicates,
                 )
             )

@@ -85,7 +85,8 @@ def check_filter(
 
 
 def check_words(query: str, words: Words, chunk: Chunk) -> PassageCheck:
-    """Which words of the query stand in the passage, its title and headings, and which do not."""
+    """Which words of the query stand in the passage, its title and headings, and which do not; and which
+    synonyms of them do."""
     text = text_in_context(chunk.document.title, chunk.heading_path, chunk.content)
     present = {token.term for token in analyze(text, chunk.language)}
     standing: dict[str, bool] = {}
@@ -100,4 +101,6 @@ def check_words(query: str, words: Words, chunk: Chunk) -> PassageCheck:
         return PassageCheck("words", "The query has no words to look for.", "not_matched")
     told = [f"In the passage: {', '.join(there)}."] if there else []
     told += [f"Not in the passage: {', '.join(missing)}."] if missing else []
-    return PassageCheck("words", " ".join(told), "" if there else "not_matched")
+    synonyms = sorted(present & words.added)
+    told += [f"By synonyms in the passage: {', '.join(synonyms)}."] if synonyms else []
+    return PassageCheck("words", " ".join(told), "" if there or synonyms else "not_matched")

@@ -85,6 +85,8 @@ def _prepare(actor: Actor, request: SearchRequest) -> tuple[SearchOutcome, Words
     with outcome.timed("analyse_query"):
         words = read_words(request.query, scope.base_ids)
     outcome.terms, outcome.languages = list(words.terms), words.languages
+    if request.mode is not Mode.FILENAME and request.strategy is not Strategy.SEMANTIC:
+        outcome.synonyms = [(one.asked, list(one.added)) for one in words.synonyms]
     return outcome, words
 
 
@@ -121,7 +123,8 @@ def _retrieve(
         narrow = _in_time(outcome, "filter", deadline, partial(narrowed, searchable))
         searchable = narrow or searchable
     found: list[tuple[Part, Found]] = []
-    for part in divide(bases, exactly=searchable.document_ids is not None):
+    exactly = searchable.document_ids is not None
+    for part in divide(bases, exactly=exactly, alone=words.own):
         run = partial(search_part, searchable, part, words, vectors.get(part.model), request.depth)
         result = _in_time(outcome, "retrieve", deadline, run)
         if result is not None:

@@ -158,7 +158,8 @@ def _score_in(query: _Query, document: Document) -> Score | None:
     values = query.vectors.get(base.embedding_model)
     if values is not None:
         return by_meaning(Vector(values, base.embedding_field))
-    return by_words(query.words.weights) if query.words.weights else None
+    weights = query.words.for_bases([base.id]).weights
+    return by_words(weights) if weights else None
 
 
 def _static_checks(
@@ -198,7 +199,8 @@ def _explain_ranks(
     with tenant_scope(actor.tenant_id):
         legs = {} if request.mode is Mode.FILENAME else _standings(request, query, chunk)
         if request.mode is not Mode.FILENAME:
-            checks = [*checks, check_words(request.query, query.words, chunk)]
+            words = query.words.for_bases([chunk.knowledge_base_id])
+            checks = [*checks, check_words(request.query, words, chunk)]
     findings = Findings(
         request=request,
         asked=asked,
@@ -235,13 +237,15 @@ def _place(actor: Actor, request: SearchRequest, chunk_id: UUID) -> int | None:
 def _standings(request: SearchRequest, query: _Query, chunk: Chunk) -> dict[str, Standing]:
     """Rank and score of the passage in each leg that takes part and gives it a score."""
     legs = {}
-    words, searchable = query.words, query.searchable
-    if request.strategy is not Strategy.SEMANTIC and words.weights:
-        score = by_words(words.weights)
-        value = score_of(searchable, chunk.id, score)
+    searchable = query.searchable
+    weights = query.words.for_bases([chunk.knowledge_base_id]).weights
+    if request.strategy is not Strategy.SEMANTIC and weights:
+        value = score_of(searchable, chunk.id, by_words(weights))
         if value:
-            needed = least_taken([(searchable, words.weights, None)], request.depth)
-            legs["lexical"] = standing([(searchable, score)], chunk.id, value, needed)
+            lexical = _lexical_parts(query)
+            needed = least_taken([(part, own, None) for part, own in lexical], request.depth)
+            ranked = [(part, by_words(own)) for part, own in lexical if own]
+            legs["lexical"] = standing(ranked, chunk.id, value, needed)
     model = chunk.knowledge_base.embedding_model
     if model in query.vectors:
         parts = [
@@ -256,6 +260,17 @@ def _standings(request: SearchRequest, query: _Query, chunk: Chunk) -> dict[str,
             scored = [(part, by_meaning(vector)) for part, vector in parts]
             legs[_leg_name(query, model)] = standing(scored, chunk.id, value, needed)
     return legs
+
+
+def _lexical_parts(query: _Query) -> list[tuple[Searchable, Mapping[int, float]]]:
+    """The bases with what the words weigh there: not alike where some have synonyms of their own."""
+    searchable, words = query.searchable, query.words
+    if not words.own:
+        return [(searchable, words.weights)]
+    parts = divide(searchable.scope.bases, exactly=True, alone=words.own)
+    return [
+        (searchable.within(part.base_ids), words.for_bases(part.base_ids).weights) for part in parts
+    ]
 
 
 def _leg_name(query: _Query, model: str) -> str:

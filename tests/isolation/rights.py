@@ -12,7 +12,7 @@ from accounts.api.permissions import ANY_ACTOR, Right
 from accounts.models import Tenant
 from accounts.tenancy import tenant_scope
 from knowledge.models import Chunk, Document, KnowledgeBase, ReEmbedding
-from search.models import GoldenQuery, GoldenRun, SearchQuery
+from search.models import GoldenQuery, GoldenRun, SearchQuery, SynonymSet
 from tests.factories import make_key, make_membership
 
 
@@ -99,6 +99,13 @@ def _golden_run(tenant: Tenant) -> UUID:
     return run.id
 
 
+def _synonyms(tenant: Tenant) -> UUID:
+    with tenant_scope(tenant.id):
+        synonyms = SynonymSet(terms=["secret", "classified"])
+        synonyms.save()
+    return synonyms.id
+
+
 READ, WRITE, ADMIN, SEARCH = Action.READ, Action.WRITE, Action.ADMIN, Action.SEARCH
 ROUTES: dict[str, Route] = {
     "me/": Route({"GET": ANY_ACTOR}),
@@ -138,6 +145,12 @@ ROUTES: dict[str, Route] = {
     "search/": Route({"POST": SEARCH}),
     "search/facets/": Route({"GET": SEARCH}),
     "search/why-not/": Route({"POST": SEARCH}),
+    "synonyms/": Route({"GET": WRITE, "POST": WRITE}),
+    "synonyms/import/": Route({"POST": WRITE}),
+    "synonyms/export/": Route({"GET": WRITE}),
+    "synonyms/<str:pk>/": Route(
+        {"GET": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _synonyms, {"note": "Mine"}
+    ),
     "searches/": Route({"GET": ADMIN}),
     "searches/<str:pk>/feedback/": Route({"POST": SEARCH}, _search, {"rating": "up"}),
 }
