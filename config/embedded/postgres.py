@@ -120,9 +120,7 @@ class EmbeddedPostgres:
     def _options(self) -> str:
         socket = shlex.quote(str(self._folder.sockets / "pg"))
         settings = {**_SETTINGS, "shared_buffers": _shared_buffers()}
-        return " ".join(
-            [f"-k {socket}", *(f"-c {key}={value}" for key, value in settings.items())]
-        )
+        return " ".join([f"-k {socket}", *(f"-c {key}={value}" for key, value in settings.items())])
 
     def _create_cluster(self) -> None:
         # Built beside and renamed, so that an interrupted first start leaves no half cluster.
