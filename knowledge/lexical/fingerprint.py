@@ -1,9 +1,11 @@
 """A 64-bit fingerprint of a passage, equal or close for passages that say the same.
 
-The upper 16 bits are a hash of the numbers and codes in the passage, the lower 48 a SimHash (Charikar,
-STOC 2002) of its pairs of neighbouring terms. Passages are near-duplicates when their numbers agree
+The upper 16 bits are a hash of the telling terms in the passage, the lower 48 a SimHash (Charikar, STOC
+2002) of its pairs of neighbouring terms. Passages are near-duplicates when their telling terms agree
 exactly and their SimHashes differ in at most three bits (Manku, Jain, Das Sarma, WWW 2007): another layout,
-another letter case, a word in a hundred. Forms that differ in an amount or a date are never taken for one.
+another letter case, a word in a hundred. Telling are numbers and codes in every language, and in English and
+Chinese also number words, months and negations: forms that differ in an amount or a date, and a rule and
+its opposite, are not taken for one.
 """
 
 from __future__ import annotations
@@ -23,6 +25,16 @@ _CLOSE = 3  # bits
 _LEAST_TERMS = (
     8  # in a shorter passage one word is much of what it says: only equals are duplicates
 )
+# English stems, and signs of Chinese.
+_TELLING = frozenset(
+    "no not nor none never neither without cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt "  # noqa: SIM905 (a word list)
+    "arent mustnt neednt shouldnt wasnt werent wont wouldnt "
+    "one two three four five six seven eight nine ten eleven twelv thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenti thirti forti fifti sixti seventi eighti nineti hundr thousand "
+    "million billion half twice januari februari march april june juli august septemb octob novemb "
+    "decemb".split()
+)
+_TELLING_SIGNS = frozenset("不未没无非勿禁两")
 _POWERS = np.arange(_BITS, dtype=np.uint64)
 
 
@@ -31,8 +43,7 @@ def fingerprint(tokens: Sequence[Token]) -> int:
     terms = [token.term for token in tokens]
     if not terms:
         return 0
-    numbers = sorted(term for term in terms if any(sign.isdigit() for sign in term))
-    upper = _hash("\0".join(numbers)) >> 48
+    upper = _hash("\0".join(sorted(filter(_is_telling, terms)))) >> 48
     is_short = len(terms) < _LEAST_TERMS
     lower = _hash("\0".join(terms)) & _MASK if is_short else _simhash(terms)
     value = upper << _BITS | lower
@@ -45,6 +56,13 @@ def is_near_duplicate(one: int, other: int) -> bool:
         return False
     difference = (one ^ other) & 0xFFFFFFFFFFFFFFFF
     return difference >> _BITS == 0 and (difference & _MASK).bit_count() <= _CLOSE
+
+
+def _is_telling(term: str) -> bool:
+    signs = not term.isascii() or not term.isalpha()
+    return term in _TELLING or (
+        signs and any(sign.isnumeric() or sign in _TELLING_SIGNS for sign in term)
+    )
 
 
 def _simhash(terms: Sequence[str]) -> int:
