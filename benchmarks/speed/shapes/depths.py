@@ -24,7 +24,7 @@ from search.retrieval.query import Words, read_words
 from search.retrieval.searchable import Searchable
 
 BUDGETS = (1_000, 2_000, 5_000, 10_000, 20_000)
-EF_SEARCH = (100, 150, 200, 300, 400)
+EF_SEARCH = (100, 200, 300, 400, 600)
 _DEPTH = 100
 
 
