@@ -11,6 +11,7 @@ from django.utils.module_loading import import_string
 from config.env import set_default
 
 set_default("DJANGO_SETTINGS_MODULE", "config.settings")
+set_default("DATABASE_POOL", "1")
 
 application = ProtocolTypeRouter({"http": get_asgi_application()})
 

@@ -96,6 +96,10 @@ class TransientError(RemoteError):
 
 
 class RejectedError(RemoteError):
-    """Skip this item and count it; trying again will not help."""
+    """Skip this item and count it; trying again will not help. `status` is the HTTP status, if any."""
 
     code = "remote_rejected"
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status

@@ -80,10 +80,19 @@ REDIS_URL = env_str(
     "REDIS_URL",
     help="redis://host:6379/0 of an outside Valkey or Redis. Empty: the embedded server.",
 )
+# Under ASGI each request has connections of its own, so only a pool keeps them alive.
+_POOL = {"min_size": 1, "max_size": 16, "timeout": 30}
 EMBEDDED_DATABASE = not DATABASE_URL
 EMBEDDED_BROKER = not REDIS_URL
 DATABASE_URL = DATABASE_URL or GROUNDWORK_DATA.database_url()
 REDIS_URL = REDIS_URL or GROUNDWORK_DATA.broker_url()
+
+
+DATABASE_POOL = env_bool(
+    "DATABASE_POOL",
+    default=False,
+    help="Keep database connections between requests; the web server turns it on by itself.",
+)
 
 
 def _database(url: str) -> dict[str, Any]:
@@ -95,8 +104,8 @@ def _database(url: str) -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        "OPTIONS": parts,
-        "CONN_MAX_AGE": 60,
+        "OPTIONS": {**parts, **({"pool": _POOL} if DATABASE_POOL else {})},
+        "CONN_MAX_AGE": 0 if DATABASE_POOL else 60,
         "CONN_HEALTH_CHECKS": True,
     }
 
@@ -127,6 +136,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 6 * 3600}
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_TIMEZONE = "UTC"
+# Syncs wait for their sources most of the time; apart, they keep nobody from indexing.
+CELERY_TASK_ROUTES = {"connectors.sync": {"queue": "sync"}}
 CELERY_BEAT_SCHEDULE = {
     "resume-stalled-documents": {"task": "knowledge.resume_stalled_documents", "schedule": 120.0},
     "resume-stalled-reembeddings": {
@@ -135,6 +146,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
     "maintain-base-indexes": {"task": "knowledge.maintain_indexes", "schedule": 120.0},
+    "resume-abandoned-syncs": {"task": "connectors.resume_abandoned", "schedule": 30.0},
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
     "check-golden-queries": {"task": "search.check_golden_queries", "schedule": 300.0},
     "run-golden-queries-nightly": {
@@ -171,6 +183,7 @@ INSTALLED_APPS = [
     "accounts",
     "providers",
     "knowledge",
+    "connectors",
     "search",
 ]
 MIDDLEWARE = [
@@ -344,6 +357,36 @@ GROUNDWORK_EMBED_DIMENSIONS = env_int(
 )
 GROUNDWORK_EMBED_MAX_TOKENS = env_int(
     "GROUNDWORK_EMBED_MAX_TOKENS", 512, help="Longest text it takes, in tokens.", minimum=32
+)
+
+# --- sources -----------------------------------------------------------------------------------
+GROUNDWORK_ENCRYPTION_KEYS = env_list(
+    "GROUNDWORK_ENCRYPTION_KEYS",
+    help="Long random texts; the first encrypts stored credentials, all decrypt them. Empty: made from SECRET_KEY.",
+)
+GROUNDWORK_PRIVATE_HOSTS = env_list(
+    "GROUNDWORK_PRIVATE_HOSTS",
+    help="Hosts (`name` or `name:port`) in private networks that connectors and webhooks may reach.",
+)
+GROUNDWORK_LOCAL_FOLDERS = env_list(
+    "GROUNDWORK_LOCAL_FOLDERS",
+    help="Folders of this machine that tenants may connect as sources. Empty: none.",
+)
+GROUNDWORK_OAUTH_CLIENTS: dict[str, tuple[str, str]] = {}
+for _kind in env_list(
+    "OAUTH_CLIENTS",
+    help="Connectors for which this installation has an OAuth client, e.g. `slack,google`; each reads OAUTH_<NAME>_CLIENT_ID and _SECRET.",
+):
+    _variable = _kind.upper().replace("-", "_")
+    GROUNDWORK_OAUTH_CLIENTS[_kind] = (
+        env_str(f"OAUTH_{_variable}_CLIENT_ID", help=f"OAuth client id for {_kind}."),
+        env_str(f"OAUTH_{_variable}_SECRET", help=f"OAuth client secret for {_kind}."),
+    )
+GROUNDWORK_SYNCS = env_int(
+    "GROUNDWORK_SYNCS",
+    4,
+    help="Syncs that run at the same time in this installation's sync worker.",
+    minimum=1,
 )
 
 # --- API ---------------------------------------------------------------------------------------

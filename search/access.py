@@ -8,6 +8,7 @@ from uuid import UUID
 
 from accounts.access import PUBLIC, Action, Actor
 from config.errors import FieldError, InvalidInputError
+from connectors.services.principals import with_groups
 from knowledge.access import visible_knowledge_bases
 from knowledge.models import KnowledgeBase
 
@@ -39,12 +40,13 @@ def build_scope(
     if references:
         bases = _named(bases, references)
     remark = None
-    principals = set(actor.principals)
+    principals = frozenset(actor.principals)
     if as_principals is not None:
         if actor.may_assert_principals:
-            principals = {PUBLIC, *as_principals}
+            principals = frozenset({PUBLIC, *as_principals})
         else:
             remark = "This caller may not search on behalf of others; as_principals was left aside."
+    principals = with_groups(principals)
     return AccessScope(actor.tenant_id, tuple(bases), tuple(sorted(principals))), remark
 
 

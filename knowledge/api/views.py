@@ -42,6 +42,7 @@ from knowledge.services.documents import (
     delete_documents,
     read_original,
     reprocess_documents,
+    text_filename,
     update_document,
 )
 from knowledge.services.knowledge_bases import (
@@ -49,12 +50,6 @@ from knowledge.services.knowledge_bases import (
     delete_knowledge_base,
     update_knowledge_base,
 )
-
-_SUFFIXES = {
-    "text/plain": ".txt", "text/markdown": ".md", "text/html": ".html", "application/json": ".json",
-    "text/csv": ".csv", "application/xml": ".xml", "text/xml": ".xml", "application/yaml": ".yaml",
-    "application/x-ndjson": ".jsonl", "message/rfc822": ".eml",
-}  # fmt: skip
 
 
 class KnowledgeBasesView(TenantAPIView):
@@ -326,13 +321,8 @@ def _new_document(values: dict[str, Any], *, filename: str, content_type: str = 
 
 
 def _filename(values: dict[str, Any]) -> str:
-    content_type = values["content_type"].split(";")[0].strip().lower()
-    if content_type not in _SUFFIXES:
-        raise InvalidInputError(
-            f"Documents of type {content_type} cannot be given as text; upload the file.",
-            [FieldError("content_type", f"One of {', '.join(sorted(_SUFFIXES))}.")],
-        )
-    return (values["title"] or values["external_id"] or "document")[:200] + _SUFFIXES[content_type]
+    name = values["title"] or values["external_id"] or "document"
+    return text_filename(name, values["content_type"])
 
 
 def _parse_json(name: str, text: str) -> Any:

@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 ('language', models.CharField(blank=True, max_length=8)),
                 ('source', models.CharField(default='upload', max_length=50)),
                 ('source_uri', models.CharField(blank=True, max_length=2000)),
+                ('source_id', models.UUIDField(editable=False, help_text='The connection it came from; external ids are unique in it.', null=True)),
                 ('external_id', models.CharField(blank=True, max_length=500)),
                 ('author', models.CharField(blank=True, max_length=300)),
                 ('breadcrumbs', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=300), blank=True, default=list, size=None)),
@@ -114,6 +115,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('indexed_at', models.DateTimeField(blank=True, null=True)),
+                ('seen_at', models.DateTimeField(editable=False, help_text='When a sync last met it at its source.', null=True)),
                 ('replaces', accounts.tenancy.TenantForeignKey(blank=True, db_constraint=False, db_index=False, editable=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='replacements', to='knowledge.document')),
                 ('tenant', models.ForeignKey(db_constraint=False, db_index=False, editable=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='accounts.tenant')),
             ],
@@ -293,9 +295,13 @@ class Migration(migrations.Migration):
             model_name='document',
             index=django.contrib.postgres.indexes.GinIndex(fields=['metadata'], name='document_by_metadata', opclasses=['jsonb_path_ops']),
         ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('source_id__isnull', False)), fields=['tenant', 'source_id'], name='document_by_source_id'),
+        ),
         migrations.AddConstraint(
             model_name='document',
-            constraint=models.UniqueConstraint(condition=models.Q(models.Q(('external_id', ''), _negated=True), ('replaces', None)), fields=('tenant', 'knowledge_base', 'external_id'), name='one_document_per_external_id'),
+            constraint=models.UniqueConstraint(condition=models.Q(models.Q(('external_id', ''), _negated=True), ('replaces', None)), fields=('tenant', 'knowledge_base', 'external_id', 'source_id'), name='one_document_per_external_id', nulls_distinct=False),
         ),
         migrations.AddConstraint(
             model_name='document',

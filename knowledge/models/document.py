@@ -49,6 +49,11 @@ class Document(TenantModel):
     language = models.CharField(max_length=8, blank=True)
     source = models.CharField(max_length=50, default="upload")
     source_uri = models.CharField(max_length=2000, blank=True)
+    source_id = models.UUIDField(
+        null=True,
+        editable=False,
+        help_text="The connection it came from; external ids are unique in it.",
+    )
     external_id = models.CharField(max_length=500, blank=True)
     author = models.CharField(max_length=300, blank=True)
     breadcrumbs = ArrayField(models.CharField(max_length=300), default=list, blank=True)
@@ -85,12 +90,16 @@ class Document(TenantModel):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     indexed_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a sync last met it at its source."
+    )
 
     class Meta(TenantModel.Meta):
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "knowledge_base", "external_id"],
+                fields=["tenant", "knowledge_base", "external_id", "source_id"],
                 condition=~Q(external_id="") & Q(replaces=None),
+                nulls_distinct=False,
                 name="one_document_per_external_id",
             ),
             models.UniqueConstraint(
@@ -113,6 +122,11 @@ class Document(TenantModel):
                 fields=["heartbeat_at"],
                 condition=Q(status__in=["pending", "processing"]),
                 name="document_unfinished",
+            ),
+            models.Index(
+                fields=["tenant", "source_id"],
+                condition=Q(source_id__isnull=False),
+                name="document_by_source_id",
             ),
             # What filters ask for (search/retrieval/fields.py; the tests look at the plans).
             *(

@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from mimetypes import guess_type
 from typing import Any, BinaryIO, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.core.files import File
@@ -26,6 +27,12 @@ from knowledge.services.originals import forget_originals, original_name
 from knowledge.services.statistics import count_document
 
 _PIECE = 1024 * 1024
+# What may be given as text, and the ending by which it is read.
+TEXT_SUFFIXES = {
+    "text/plain": ".txt", "text/markdown": ".md", "text/html": ".html", "application/json": ".json",
+    "text/csv": ".csv", "application/xml": ".xml", "text/xml": ".xml", "application/yaml": ".yaml",
+    "application/x-ndjson": ".jsonl", "message/rfc822": ".eml",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,10 @@ class NewDocument:
     content_type: str = ""  # by the file name when empty
     source: str = "upload"
     source_uri: str = ""
+    source_id: UUID | None = None  # the connection, within which the external id is unique
     external_id: str = ""
+    author: str = ""
+    breadcrumbs: Sequence[str] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     principals: Sequence[str] = field(default_factory=public_only)
     created_at: datetime | None = None
@@ -65,6 +75,15 @@ class Added:
 def add_document(*, actor: Actor, base: KnowledgeBase, stream: BinaryIO, new: NewDocument) -> Added:
     """Store the bytes and queue the document for indexing. Content that is there already does no work."""
     actor.require(Action.WRITE)
+    added = store_document(base=base, stream=stream, new=new)
+    if added.outcome in {Outcome.CREATED, Outcome.REPLACING}:
+        document = added.document
+        record_event(actor, "document.added", target=str(document), target_id=document.id)
+    return added
+
+
+def store_document(*, base: KnowledgeBase, stream: BinaryIO, new: NewDocument) -> Added:
+    """The same for callers who have no person behind them and account for what they do themselves."""
     _validate(new)
     content_hash, size = _measure(stream, new.filename)
     known = _find_known(base, new, content_hash)
@@ -78,7 +97,6 @@ def add_document(*, actor: Actor, base: KnowledgeBase, stream: BinaryIO, new: Ne
         if known is None:
             raise
         return Added(known, Outcome.UNCHANGED)
-    record_event(actor, "document.added", target=str(document), target_id=document.id)
     schedule_processing(document)
     if known is not None:
         return Added(known, Outcome.REPLACING)
@@ -106,14 +124,18 @@ def update_document(*, actor: Actor, document: Document, **fields: Any) -> Docum
 def delete_documents(*, actor: Actor, documents: Sequence[Document]) -> None:
     """Remove every trace of some documents at once."""
     actor.require(Action.WRITE)
-    ids = [document.id for document in documents]
+    remove_documents([document.id for document in documents])
+    for document in documents:
+        record_event(actor, "document.deleted", target=str(document), target_id=document.id)
+
+
+def remove_documents(ids: Sequence[UUID]) -> None:
+    """The same for callers who account for what they do themselves."""
     rows = Document.objects.filter(id__in=ids) | Document.objects.filter(replaces_id__in=ids)
     names = list(rows.exclude(original="").values_list("original", flat=True))
     for document in Document.objects.filter(id__in=ids).order_by("id").select_for_update():
         count_document(document.id, sign=-1)
     Document.objects.filter(id__in=ids).delete()
-    for document in documents:
-        record_event(actor, "document.deleted", target=str(document), target_id=document.id)
     forget_originals(names)
 
 
@@ -125,7 +147,9 @@ def move_documents(*, actor: Actor, documents: Sequence[Document], base: Knowled
     for document in documents:
         if document.knowledge_base_id == base.id or _find_known(
             base,
-            NewDocument(document.filename, external_id=document.external_id),
+            NewDocument(
+                document.filename, source_id=document.source_id, external_id=document.external_id
+            ),
             document.content_hash,
         ):
             continue
@@ -184,6 +208,17 @@ def schedule_processing(document: Document) -> None:
     transaction.on_commit(lambda: process_document_task.delay(tenant_id, document_id))
 
 
+def text_filename(name: str, content_type: str) -> str:
+    """The file name of a text that has none. Raises `InvalidInputError` for a type that is no text."""
+    kind = content_type.split(";", maxsplit=1)[0].strip().lower()
+    if kind not in TEXT_SUFFIXES:
+        raise InvalidInputError(
+            f"Documents of type {kind} cannot be given as text; upload the file.",
+            [FieldError("content_type", f"One of {', '.join(sorted(TEXT_SUFFIXES))}.")],
+        )
+    return name[:200] + TEXT_SUFFIXES[kind]
+
+
 def read_original(document: Document) -> BinaryIO:
     """The stored bytes, to be closed by the caller."""
     if not document.original.name:
@@ -211,7 +246,10 @@ def _store(
         content_type=new.content_type or guess_type(new.filename)[0] or "",
         source=new.source,
         source_uri=new.source_uri,
+        source_id=new.source_id,
         external_id=new.external_id,
+        author=new.author[:300],
+        breadcrumbs=[crumb[:300] for crumb in new.breadcrumbs],
         metadata=new.metadata,
         principals=list(new.principals),
         source_created_at=new.created_at,
@@ -236,7 +274,7 @@ def _find_known(base: KnowledgeBase, new: NewDocument, content_hash: str) -> Doc
     documents = Document.objects.filter(knowledge_base=base, replaces=None).defer("extracted_text")
     found: Document | None
     if new.external_id:
-        found = documents.filter(external_id=new.external_id).first()
+        found = documents.filter(source_id=new.source_id, external_id=new.external_id).first()
     else:
         found = documents.filter(content_hash=content_hash).order_by("created_at").first()
     return found

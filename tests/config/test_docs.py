@@ -18,7 +18,7 @@ PRINT_TABLE = (
     "from django.conf import settings; settings.DEBUG\n"
     "from config.env import settings_table; print(settings_table())"
 )
-OWN = {"config", "accounts", "providers", "knowledge", "search"}
+OWN = {"config", "accounts", "providers", "knowledge", "connectors", "search"}
 # Installed package → the module it is imported as, where the names differ.
 MODULES = {
     "channels-redis": "channels_redis",

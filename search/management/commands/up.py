@@ -24,6 +24,7 @@ from config.embedded.lease import running_servers
 from config.env import child_environment
 from config.readiness import answers
 from config.supervisor import Program, Supervisor
+from connectors.tasks import resume_unfinished_runs
 from knowledge.tasks import resume_unfinished_documents, resume_unfinished_reembeddings
 from search.services.first_run import FirstRun, ensure_first_run
 
@@ -62,6 +63,7 @@ class Command(BaseCommand):
             if settings.EMBEDDED_BROKER:  # then the only workers are those started below
                 resume_unfinished_documents()
                 resume_unfinished_reembeddings()
+                resume_unfinished_runs()
             connections.close_all()
             supervisor = Supervisor(_programs())
             threading.Thread(target=_announce, args=(supervisor, made), daemon=True).start()
@@ -143,6 +145,27 @@ def _programs() -> list[Program]:
         ),
         Program(
             "worker", [*celery, "--quiet", "worker", "--loglevel", "INFO", *workers], environment
+        ),
+        Program(
+            "sync",
+            [
+                *celery,
+                "--quiet",
+                "worker",
+                "--loglevel",
+                "INFO",
+                "--queues",
+                "sync",
+                "--pool",
+                "threads",
+                "--hostname",
+                "sync@%h",
+                "--concurrency",
+                str(settings.GROUNDWORK_SYNCS),
+                "--without-gossip",
+                "--without-mingle",
+            ],
+            environment,
         ),
         Program(
             "beat", [*celery, "--quiet", "beat", "--loglevel", "WARNING", "--pidfile="], environment

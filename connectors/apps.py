@@ -1,0 +1,9 @@
+"""The application of sources."""
+
+from django.apps import AppConfig
+
+
+class ConnectorsConfig(AppConfig):
+    """Connectors, connections, syncs."""
+
+    name = "connectors"

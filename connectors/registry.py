@@ -1,0 +1,30 @@
+"""Every connector by kind. A native one is a line here; a manifest in `connectors/catalog/` is found by its
+file name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from config.errors import NotFoundError
+from connectors.base import Connector
+
+NATIVE: dict[str, str] = {
+    "folder": "connectors.native.folder.FolderConnector",
+}
+
+
+@cache
+def connector_class(kind: str) -> type[Connector[Any]]:
+    """The class of a kind. Raises `NotFoundError`."""
+    if kind not in NATIVE:
+        raise NotFoundError(f"There is no connector {kind!r}.")
+    found: type[Connector[Any]] = import_string(NATIVE[kind])
+    return found
+
+
+def kinds() -> tuple[str, ...]:
+    """All of them, in alphabetical order."""
+    return tuple(sorted(NATIVE))

@@ -1,0 +1,194 @@
+"""Making, changing, checking and removing connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.access import Action, Actor
+from accounts.services.audit import record_event
+from config.errors import ConflictError, FieldError, InvalidInputError
+from config.secrets import reseal
+from connectors.base import Browsable, LiveHit, LiveSearch, Node
+from connectors.models import Connection, SyncRun
+from connectors.registry import connector_class
+from connectors.services import capture
+from connectors.services.opening import (
+    auth_method,
+    open_connector,
+    parse_config,
+    parse_credentials,
+)
+from connectors.services.schedules import follow_schedules, forget_schedules, validate_schedule
+from knowledge.models import Document, KnowledgeBase
+from knowledge.services.documents import remove_documents
+
+_CHANGEABLE = frozenset(
+    {
+        "name", "config", "auth_method", "credentials", "access", "principals", "schedule", "full_schedule",
+        "deletion_guard_percent", "keeps_capture",
+    }
+)  # fmt: skip
+_BATCH = 500
+
+
+def create_connection(
+    *, actor: Actor, base: KnowledgeBase, connector: str, name: str = "", **values: Any
+) -> Connection:
+    """Connect a source to a base. Raises `InvalidInputError` naming each wrong field. Credentials may come
+    later, as by a sign-in; until then runs end as skipped."""
+    actor.require(Action.WRITE)
+    spec = connector_class(connector).spec
+    connection = Connection(
+        knowledge_base=base,
+        connector=connector,
+        name=(name or spec.name)[:200],
+        auth_method=values.pop("auth_method", "") or spec.auth[0].name,
+        schedule=values.pop("schedule", {"every_minutes": spec.sync_every_minutes}),
+        created_by=actor.label[:300],
+    )
+    _assign(connection, values)
+    _validate(connection, values)
+    _save(connection, force_insert=True)
+    follow_schedules(connection)
+    record_event(
+        actor, "connection.created", target=str(connection), target_id=connection.id,
+        detail={"connector": connector, "knowledge_base": base.slug},
+    )  # fmt: skip
+    return connection
+
+
+def update_connection(*, actor: Actor, connection: Connection, **values: Any) -> Connection:
+    """Change settings. New credentials of a connection that waits for them make it active again."""
+    actor.require(Action.WRITE)
+    _assign(connection, values)
+    _validate(connection, values)
+    if "credentials" in values and connection.status == Connection.Status.NEEDS_AUTHORISATION:
+        _activate(connection)
+    if "config" in values:
+        connection.cursor = {}  # another extent: the next run compares everything
+    _save(connection)
+    follow_schedules(connection)
+    record_event(
+        actor, "connection.changed", target=str(connection), target_id=connection.id,
+        detail={"fields": sorted(values)},
+    )  # fmt: skip
+    return connection
+
+
+def pause_connection(*, actor: Actor, connection: Connection) -> Connection:
+    """No run begins until it is resumed. One that is going on ends as usual."""
+    actor.require(Action.WRITE)
+    connection.status, connection.status_reason = Connection.Status.PAUSED, ""
+    _save(connection)
+    follow_schedules(connection)
+    record_event(actor, "connection.paused", target=str(connection), target_id=connection.id)
+    return connection
+
+
+def resume_connection(*, actor: Actor, connection: Connection) -> Connection:
+    """Let runs begin again."""
+    actor.require(Action.WRITE)
+    _activate(connection)
+    _save(connection)
+    follow_schedules(connection)
+    record_event(actor, "connection.resumed", target=str(connection), target_id=connection.id)
+    return connection
+
+
+def delete_connection(
+    *, actor: Actor, connection: Connection, keep_documents: bool = False
+) -> None:
+    """Remove a connection with what it brought, or leave the documents as if they had been uploaded.
+    Raises `ConflictError` while a run is going on."""
+    actor.require(Action.WRITE)
+    if connection.runs.filter(status__in=SyncRun.UNFINISHED).exists():
+        raise ConflictError("A sync of this connection is going on. Cancel it first.")
+    documents = Document.objects.filter(source_id=connection.id)
+    if keep_documents:
+        documents.update(source_id=None, external_id="")
+    else:
+        ids = list(documents.filter(replaces=None).values_list("id", flat=True))
+        for start in range(0, len(ids), _BATCH):
+            remove_documents(ids[start : start + _BATCH])
+    capture.forget_all(connection)
+    forget_schedules(connection)
+    record_event(
+        actor, "connection.deleted", target=str(connection), target_id=connection.id,
+        detail={"documents_kept": keep_documents},
+    )  # fmt: skip
+    Connection.objects.filter(id=connection.id).delete()
+
+
+def check_connection(*, actor: Actor, connection: Connection) -> str:
+    """Try it now. Returns who or what was reached; raises what stands in the way. Not to be called in a
+    transaction: it waits for the source."""
+    actor.require(Action.WRITE)
+    return open_connector(connection).check()
+
+
+def browse_connection(*, actor: Actor, connection: Connection, parent: str = "") -> list[Node]:
+    """The places of the source below one of them. Raises `InvalidInputError` when it has none to show."""
+    actor.require(Action.WRITE)
+    connector = open_connector(connection)
+    if not isinstance(connector, Browsable):
+        raise InvalidInputError(f"{connector.spec.name} has no places to choose from.")
+    return connector.browse(parent)
+
+
+def search_source(connection: Connection, query: str, limit: int) -> list[LiveHit]:
+    """Search at the source. Raises `RemoteError`, or `InvalidInputError` when it cannot be searched."""
+    connector = open_connector(connection)
+    if not isinstance(connector, LiveSearch):
+        raise InvalidInputError(f"{connector.spec.name} cannot be searched at the source.")
+    return connector.search(query, limit)[:limit]
+
+
+def rotate_credentials() -> int:
+    """Encrypt every connection's credentials with the first key. Returns how many there were."""
+    rows = Connection.unscoped.exclude(sealed_credentials="").only("id", "sealed_credentials")
+    count = 0
+    for connection in rows.iterator():
+        Connection.unscoped.filter(id=connection.id).update(
+            sealed_credentials=reseal(connection.sealed_credentials)
+        )
+        count += 1
+    return count
+
+
+def _assign(connection: Connection, values: Mapping[str, Any]) -> None:
+    unknown = set(values) - _CHANGEABLE
+    if unknown:
+        faults = [FieldError(name, "Cannot be set.") for name in sorted(unknown)]
+        raise InvalidInputError("The connection cannot be saved.", faults)
+    for name, value in values.items():
+        setattr(connection, name, value)
+
+
+def _validate(connection: Connection, values: Mapping[str, Any]) -> None:
+    spec = connector_class(connection.connector).spec
+    connection.config = parse_config(spec, connection.config).model_dump(mode="json")
+    method = auth_method(spec, connection.auth_method)
+    if values.get("credentials"):
+        parse_credentials(method, values["credentials"])
+    validate_schedule("schedule", connection.schedule)
+    validate_schedule("full_schedule", connection.full_schedule)
+    if not 0 < connection.deletion_guard_percent <= 100:
+        fault = FieldError("deletion_guard_percent", "From 1 to 100.")
+        raise InvalidInputError("The connection cannot be saved.", [fault])
+
+
+def _activate(connection: Connection) -> None:
+    connection.status, connection.status_reason = Connection.Status.ACTIVE, ""
+    connection.credential_failures = 0
+
+
+def _save(connection: Connection, *, force_insert: bool = False) -> None:
+    try:
+        with transaction.atomic():
+            connection.save(force_insert=force_insert)
+    except IntegrityError as error:
+        fault = FieldError("name", "Another connection of this base has this name.")
+        raise InvalidInputError("The connection cannot be saved.", [fault]) from error

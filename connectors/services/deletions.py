@@ -1,0 +1,79 @@
+"""Removing what is gone at the source, unless it is suspiciously much: then a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import Q
+
+from accounts.access import Action, Actor
+from accounts.services.audit import record_event
+from accounts.tenancy import tenant_scope
+from connectors.models import Connection, SyncItem, SyncRun
+from connectors.services import capture
+from connectors.services.lease import Lease
+from knowledge.services.documents import remove_documents
+
+_BATCH = 200
+_ALWAYS_ALLOWED = 20  # so few may go from a small base without a question
+
+
+def sweep(lease: Lease, connection: Connection, scope: str) -> None:
+    """Remove what a complete listing of a scope did not meet."""
+    while True:
+        lease.check()
+        with tenant_scope(lease.tenant_id):
+            run = lease.hold()
+            missing = SyncItem.objects.filter(
+                ~Q(seen_run=run.id) | Q(seen_run=None), connection=connection, scope=scope
+            ).exclude(status=SyncItem.Status.GONE)
+            items = list(missing.order_by("id")[:_BATCH])
+            if not items:
+                return
+            if not run.held_deletions and not _allows(connection, run, missing.count()):
+                run.held_deletions += missing.update(status=SyncItem.Status.GONE)
+            else:
+                remove_items(connection, run, items)
+            run.save(update_fields=["deleted", "held_deletions"])
+
+
+def remove_items(connection: Connection, run: SyncRun, items: Sequence[SyncItem]) -> None:
+    """Delete items with their documents, or hold them when the guard says so. Counts on the run, which the
+    caller saves."""
+    if run.held_deletions or not _allows(connection, run, len(items)):
+        ids = [item.id for item in items]
+        run.held_deletions += SyncItem.objects.filter(id__in=ids).update(
+            status=SyncItem.Status.GONE
+        )
+        return
+    run.deleted += len(items)
+    _delete(connection, items)
+
+
+def approve_deletions(*, actor: Actor, connection: Connection) -> int:
+    """Delete what waits for a person's word. Returns how many documents went."""
+    actor.require(Action.WRITE)
+    waiting = SyncItem.objects.filter(connection=connection, status=SyncItem.Status.GONE)
+    items = list(waiting)
+    for start in range(0, len(items), _BATCH):
+        _delete(connection, items[start : start + _BATCH])
+    connection.runs.filter(held_deletions__gt=0).update(held_deletions=0)
+    record_event(
+        actor, "connection.deletions_approved", target=str(connection), target_id=connection.id,
+        detail={"documents": len(items)},
+    )  # fmt: skip
+    return len(items)
+
+
+def _allows(connection: Connection, run: SyncRun, more: int) -> bool:
+    """Whether the guard lets so many more go. The share is of what the connection had when the run began."""
+    stored = SyncItem.objects.filter(connection=connection).count() + run.deleted
+    most = max(_ALWAYS_ALLOWED, stored * connection.deletion_guard_percent // 100)
+    return run.deleted + more <= most
+
+
+def _delete(connection: Connection, items: Sequence[SyncItem]) -> None:
+    remove_documents([item.document_id for item in items if item.document_id])
+    SyncItem.objects.filter(id__in=[item.id for item in items]).delete()
+    if connection.keeps_capture:
+        capture.forget(connection, [item.external_id for item in items])

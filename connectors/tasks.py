@@ -1,0 +1,68 @@
+"""Celery tasks: each takes ids and calls one service."""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any
+from uuid import UUID
+
+from celery import Task, shared_task
+
+from config.errors import AppError
+from connectors.models import SyncRun
+from connectors.services import runs
+from connectors.services.engine import run_sync
+
+logger = logging.getLogger(__name__)
+
+_JITTER_S = 30.0  # spread over this what is scheduled for the same minute
+
+
+class SyncTask(Task[Any, None]):
+    """A task about one run: an unforeseen error is logged and shown on it."""
+
+    def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """Called by Celery."""
+        logger.error("Task %s failed", task_id, exc_info=exc)
+        message = "Something went wrong on our side; see the sync worker's log. Start it again."
+        runs.fail_run(UUID(args[0]), UUID(args[1]), AppError(message))
+
+
+@shared_task(base=SyncTask, name="connectors.sync")
+def sync_task(tenant_id: str, run_id: str) -> None:
+    """Work on one run; come back later when its source is busy."""
+    wait_s = run_sync(UUID(tenant_id), UUID(run_id))
+    if wait_s is not None:
+        sync_task.apply_async((tenant_id, run_id), countdown=wait_s + random.uniform(0, 5))  # noqa: S311
+
+
+@shared_task(name="connectors.scheduled_sync")
+def scheduled_sync_task(tenant_id: str, connection_id: str, kind: str) -> None:
+    """What a schedule calls: a run a moment later, not all at the same second."""
+    start_scheduled_task.apply_async(
+        (tenant_id, connection_id, kind),
+        countdown=random.uniform(0, _JITTER_S),  # noqa: S311
+    )
+
+
+@shared_task(name="connectors.start_scheduled")
+def start_scheduled_task(tenant_id: str, connection_id: str, kind: str) -> None:
+    """Queue a run."""
+    runs.start_unattended(
+        UUID(tenant_id), UUID(connection_id), kind=SyncRun.Kind(kind), trigger="schedule"
+    )
+
+
+@shared_task(name="connectors.resume_abandoned")
+def resume_abandoned_task() -> None:
+    """Queue again what a crash has lost. A run that is queued twice is claimed once."""
+    for tenant_id, run_id in runs.abandoned_runs():
+        sync_task.delay(str(tenant_id), str(run_id))
+
+
+def resume_unfinished_runs() -> None:
+    """Queue all unfinished runs: only where no worker runs yet."""
+    for tenant_id, run_id in runs.unfinished_runs():
+        runs.release_run(tenant_id, run_id)
+        sync_task.delay(str(tenant_id), str(run_id))
