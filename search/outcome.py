@@ -14,6 +14,10 @@ from search.fusion import Fused
 from search.request import SearchRequest
 
 
+LATE = "Ran out of time (deadline_ms)."
+_LEGS = frozenset({"retrieve", "filter", "filename", "embed_query"})
+
+
 @dataclass(slots=True)
 class Hit:
     """One result: the chunk with its document and base loaded, and where it ranked.
@@ -56,6 +60,11 @@ class SearchOutcome:
     sources: list[dict[str, object]] = field(default_factory=list)
     facets: dict[str, object] = field(default_factory=dict)
     total: Total | None = None
+
+    @property
+    def lacks_legs(self) -> bool:
+        """Whether a part of what was looked for is missing, for want of time or of a model."""
+        return any(name in _LEGS for name, _ in self.degraded)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:

@@ -18,7 +18,8 @@ class Chunk(TenantModel):
     `start` and `end` are character offsets into the document's extracted text. `live` is false while
     a new version is being indexed; search sees live and enabled chunks only. The base says which of
     the two vector fields search reads (`KnowledgeBase.embedding_field`); the other one is filled while the
-    base changes its embedding model. `fingerprint` is the SimHash of the content, for near-duplicates.
+    base changes its embedding model. `fingerprint` is for near-duplicates
+    (`knowledge.lexical.fingerprint`).
     """
 
     knowledge_base = TenantForeignKey("knowledge.KnowledgeBase", related_name="chunks")

@@ -39,7 +39,7 @@ class SynonymSetForm(ServiceForm):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
         help_text=gettext_lazy(
             "Words or short phrases that mean the same, one a line: PTO, paid time off, 年假. Case, "
-            "width, endings (leave, leaves) and traditional or simplified characters make no difference."
+            "width and traditional or simplified characters make no difference."
         ),
     )
     knowledge_base = forms.ModelChoiceField(

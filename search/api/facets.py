@@ -94,7 +94,7 @@ class FacetParametersSerializer(serializers.Serializer[FacetRequest]):
 
 
 class FacetsSerializer(serializers.Serializer[Any]):
-    """What was counted. docs/search.md shows a facet."""
+    """What was counted. docs/api.md shows a facet."""
 
     documents = serializers.IntegerField()
     chunks = serializers.IntegerField()

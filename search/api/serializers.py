@@ -131,6 +131,7 @@ def _render_hit(hit: Hit, outcome: SearchOutcome) -> dict[str, Any]:
         "knowledge_base": chunk.knowledge_base.slug,
         "title": document.title or document.filename,
         "filename": document.filename,
+        "ordinal": chunk.ordinal,
         "content": chunk.content,
         "snippet": make_snippet(chunk.content, outcome.terms, [chunk.language]),
         "score": round(hit.fused.score, 6),

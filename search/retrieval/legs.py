@@ -89,7 +89,9 @@ def lexical_leg(
         return []
     found = _lexical(searchable, candidates.query, weights, depth)
     if len(found) < depth and not candidates.complete:
-        found = _lexical(searchable, tsquery_literal(candidates.terms), weights, depth)
+        # Bounded, it may miss some of what the rarest words have found.
+        more = _lexical(searchable, tsquery_literal(candidates.terms), weights, depth)
+        found = merged([found, [scored for scored in more if scored not in found]], depth)
     return found
 
 

@@ -12,7 +12,7 @@ from knowledge.lexical.phrases import PhraseFinder
 from knowledge.lexical.weights import term_dimension, word_weights
 from knowledge.models import KnowledgeBase
 from knowledge.services.statistics import document_frequencies
-from search.retrieval.candidates import Candidates, choose_candidates
+from search.retrieval.candidates import BUDGET, Candidates, choose_candidates
 from search.retrieval.legs import (
     Found,
     Scored,
@@ -52,13 +52,17 @@ class Words:
 
     @property
     def candidates(self) -> Candidates:
-        """What the word index is asked for. Synonyms take nothing from the words asked for."""
+        """What the word index is asked for. Synonyms take nothing from the words asked for: those that
+        are everywhere, as `it` is, name no candidates."""
         asked = [term for term in self.frequencies if term not in self.added]
         added = [term for term in self.frequencies if term in self.added]
         candidates = choose_candidates(asked, self.frequencies, self.chunks)
-        if not added:
+        rare = [term for term in added if self.frequencies[term] <= BUDGET]
+        if rare:
+            candidates = candidates.or_else(choose_candidates(rare, self.frequencies, self.chunks))
+        if len(rare) == len(added):
             return candidates
-        return candidates.or_else(choose_candidates(added, self.frequencies, self.chunks))
+        return replace(candidates, complete=False, terms=(*candidates.terms, *added))
 
     def for_bases(self, base_ids: Sequence[UUID]) -> Words:
         """As some bases that are searched in one go have them (see `divide`)."""

@@ -20,7 +20,7 @@ from config.errors import RemoteError
 from providers.registry import embedder_for
 from search.access import build_scope
 from search.fusion import fuse
-from search.outcome import Hit, SearchOutcome, Total
+from search.outcome import LATE, Hit, SearchOutcome, Total
 from search.ranking import (
     Ranked,
     best_per_document,
@@ -43,7 +43,6 @@ __all__ = ["Hit", "SearchOutcome", "search"]
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-_LATE = "Ran out of time (deadline_ms)."
 _FACET_VALUES = 20
 _LEAST_TIMEOUT_MS = 50  # room for the statements that set and lift the bound
 
@@ -70,6 +69,7 @@ def search(actor: Actor, request: SearchRequest) -> SearchOutcome:
     if request.reranks:
         rerank_hits(outcome, deadline)
         outcome.hits = outcome.hits[request.offset : request.offset + request.limit]
+    outcome.sources = _sources(outcome)
     outcome.timings_ms["total"] = round((time.perf_counter() - started) * 1000, 2)
     return outcome
 
@@ -146,8 +146,8 @@ def _in_time(
                 return run()
     except OperationalError:
         logger.info("A search ran into its deadline in %s", name)
-    if (name, _LATE) not in outcome.degraded:
-        outcome.degraded.append((name, _LATE))
+    if (name, LATE) not in outcome.degraded:
+        outcome.degraded.append((name, LATE))
     return None
 
 
@@ -191,7 +191,10 @@ def _complete(outcome: SearchOutcome, legs: dict[str, list[Scored]], words: Word
     outcome.total = _total(outcome, legs, words)
     if request.mode is Mode.INSTANT and request.strategy is not Strategy.LEXICAL:
         outcome.unembedded = count_unembedded(outcome.scope.base_ids)
-    outcome.sources = [
+
+
+def _sources(outcome: SearchOutcome) -> list[dict[str, object]]:
+    return [
         {
             "name": "knowledge base",
             "state": "ok" if outcome.hits else "empty",
@@ -205,9 +208,9 @@ def _total(outcome: SearchOutcome, legs: dict[str, list[Scored]], words: Words) 
     """Every passage resembles a query a little, so those that hold a word of it count, and those
     returned. Exact while no leg was cut off; beyond that from the frequencies of the words."""
     seen = {hit.chunk_id for leg in legs.values() for hit in leg}
-    lexical = legs.get("lexical") or legs.get("filename") or []
-    if len(lexical) < outcome.request.depth:
-        exact = not any(len(leg) >= outcome.request.depth for leg in legs.values())
+    depth = outcome.request.depth
+    if outcome.lacks_legs or len(legs.get("lexical", ())) < depth:
+        exact = not outcome.lacks_legs and not any(len(leg) >= depth for leg in legs.values())
         return Total(len(seen), exact=exact)
     without = 1.0
     for frequency in words.frequencies.values():

@@ -204,6 +204,7 @@ def _explain_ranks(
     findings = Findings(
         request=request,
         asked=asked,
+        hits=[*_earlier(actor, request), *asked.hits],
         chunk=chunk,
         rank=None if returned is None else request.offset + returned + 1,
         fused_rank=_place(actor, plain, chunk.id),
@@ -232,6 +233,15 @@ def _place(actor: Actor, request: SearchRequest, chunk_id: UUID) -> int | None:
         if len(page.hits) < MAX_LIMIT:
             break
     return None
+
+
+def _earlier(actor: Actor, request: SearchRequest) -> list[Hit]:
+    """The results before the offset, which may stand for the passage too."""
+    hits: list[Hit] = []
+    for offset in range(0, request.offset, MAX_LIMIT):
+        limit = min(MAX_LIMIT, request.offset - offset)
+        hits += search(actor, replace(request, offset=offset, limit=limit)).hits
+    return hits
 
 
 def _standings(request: SearchRequest, query: _Query, chunk: Chunk) -> dict[str, Standing]:

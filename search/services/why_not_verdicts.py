@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knowledge.models import Chunk
-from search.outcome import SearchOutcome
+from search.outcome import Hit, SearchOutcome
 from search.request import MAX_WINDOW, Mode, SearchRequest
 from search.retrieval.ranks import Standing
 from search.services.passage_checks import PassageCheck
@@ -21,11 +21,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The search as asked for and where the passage stands: `rank` in its answer, `fused_rank` in the
+    """The search as asked for, the results from the first to the last asked for, and where the passage
+    stands: `rank` in its answer, `fused_rank` in the
     fused list, `final_rank` after recency, grouping and the like (None also where none was asked for)."""
 
     request: SearchRequest
     asked: SearchOutcome
+    hits: list[Hit]
     chunk: Chunk
     rank: int | None
     fused_rank: int | None
@@ -85,7 +87,7 @@ def _not_a_candidate(found: Findings) -> Verdict:
 
 def _taken_out(found: Findings) -> Verdict | None:
     """Collapsed, or another passage stands for its document."""
-    for rank, hit in enumerate(found.asked.hits, start=found.request.offset + 1):
+    for rank, hit in enumerate(found.hits, start=1):
         if found.chunk.id in hit.duplicates:
             text = f"It says the same as result {rank} and was collapsed into it."
             return Verdict("duplicate", text)
@@ -107,8 +109,14 @@ def _outranked(found: Findings) -> Verdict:
     best = min(found.legs.items(), key=lambda pair: pair[1].rank, default=None)
     if best and best[1].rank <= end:
         text = f"It ranks {best[1].rank} in the leg {best[0]}, but {rank} when the legs are put together."
-        return Verdict("lost_in_fusion", f"{text} {_asked_for(found)}")
-    return Verdict("cut_by_limit", f"It ranks {final}. {_asked_for(found)}")
+        return Verdict("lost_in_fusion", f"{text}{_boosts(found)} {_asked_for(found)}")
+    return Verdict("cut_by_limit", f"It ranks {final}.{_boosts(found)} {_asked_for(found)}")
+
+
+def _boosts(found: Findings) -> str:
+    if all(hit.boost == 1 for hit in found.hits) and found.chunk.document.boost == 1:
+        return ""
+    return " Boosts that an editor gave to documents or sources take part in that."
 
 
 def _asked_for(found: Findings) -> str:

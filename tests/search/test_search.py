@@ -179,6 +179,8 @@ def test_a_deadline_spent_on_the_embedding_degrades_and_does_not_fail(
     outcome = ask("invoices", deadline_ms=100)
     assert outcome.hits == []
     assert [name for name, _ in outcome.degraded] == ["retrieve"]
+    assert outcome.total is not None
+    assert (outcome.total.value, outcome.total.exact) == (0, False), "nobody has looked"
     monkeypatch.undo()
     assert _first(ask("invoices", deadline_ms=10_000)) == "invoices.txt"
 

@@ -19,7 +19,7 @@ from knowledge.services.knowledge_bases import create_knowledge_base
 from search.models import SynonymSet
 from search.request import SearchRequest, Strategy
 from search.retrieval import synonyms as rules
-from search.retrieval.query import read_words
+from search.retrieval.query import Words, read_words
 from search.services import synonyms as service
 from search.services.facets import FacetRequest, read_facets
 from search.services.search import SearchOutcome
@@ -262,6 +262,18 @@ def test_an_index_of_words_is_asked_for_synonyms_beside_the_asked(
     found = names(ask("PTO", strategy=Strategy.LEXICAL))
     assert found[0] == "pto.txt"
     assert {"leave.txt", "off.txt", "chinese.txt"} <= set(found)
+
+
+def test_a_synonym_that_is_everywhere_takes_no_place_from_the_words_asked_for() -> None:
+    words = Words(
+        terms=("technolog", "it"),
+        frequencies={"technolog": 3, "it": 90_000},
+        chunks=100_000,
+        added=frozenset({"it"}),
+    )
+    candidates = words.candidates
+    assert candidates.query == "'technolog'"
+    assert (candidates.terms, candidates.complete) == (("technolog", "it"), False)
 
 
 def test_another_tenant_is_not_concerned(

@@ -269,7 +269,9 @@ def test_lost_between_the_legs_and_the_answer(
     legs = {"lexical": Standing(1, 9.5, None), "vector": Standing(40, 0.8, None)}
     known = {"rank": None, "final_rank": None, "legs": legs, "words": "", **facts}
     outcome = SearchOutcome(request, nowhere)
-    verdict, _ = decide(Findings(request=request, asked=outcome, chunk=Chunk(), **known))
+    verdict, _ = decide(
+        Findings(request=request, asked=outcome, hits=[], chunk=Chunk(document=Document()), **known)
+    )
     assert (verdict.code, verdict.explanation) == (code, explanation)
 
 
@@ -313,6 +315,9 @@ def test_near_duplicates_and_grouping(keeper: Actor, base: KnowledgeBase, worker
     (lost,) = [answer for answer in answers if not answer.returned]
     assert lost.verdict.code == "duplicate"
     assert lost.verdict.explanation == "It says the same as result 1 and was collapsed into it."
+    options: dict[str, Any] = {"collapse_duplicates": True, "offset": 1}
+    later = why(keeper, lost.document, "pump oil", **options)
+    assert later.verdict == lost.verdict, "the result before the offset stands for it"
 
     two = "# One\n\nThe pump needs oil and the pump gets oil.\n\n# Two\n\nA pump is made of iron.\n"
     document = workers.ingest(keeper, base, two, "two.md").document
