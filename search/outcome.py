@@ -13,7 +13,6 @@ from search.access import AccessScope
 from search.fusion import Fused
 from search.request import SearchRequest
 
-
 LATE = "Ran out of time (deadline_ms)."
 _LEGS = frozenset({"retrieve", "filter", "filename", "embed_query"})
 
