@@ -11,12 +11,14 @@ What one can do beyond listing is said by further bases: `LiveSearch`, `Membersh
 from __future__ import annotations
 
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -167,7 +169,8 @@ class Context:
     """What the framework gives a connector besides configuration and credentials.
 
     `client` makes an HTTP client with the connection's rate limit; `pause` sleeps and ends the work when the
-    run is cancelled: call it, or the client, in every loop that may last. `max_bytes` bounds a file.
+    run is cancelled: call it, or the client, in every loop that may last. `max_bytes` bounds a file. `cache`
+    is a folder of the connection's own, to be made when needed; what lies there may be gone in the next run.
     """
 
     client: Callable[..., HttpClient]
@@ -175,6 +178,7 @@ class Context:
     log: logging.Logger
     max_bytes: int
     auth: AuthBase | None = None  # proves who connects; `client` uses it unless given another
+    cache: Path = Path(os.devnull, "cache")  # where there is none, nothing can be made
 
 
 # --- what a connector yields ---------------------------------------------------------------------

@@ -83,6 +83,7 @@ def _context(
         pause=pause,
         log=logging.getLogger(f"connectors.{spec.kind}"),
         max_bytes=settings.MAX_UPLOAD_BYTES,
+        cache=settings.GROUNDWORK_DATA.root / "sources" / str(connection.id),
         auth=auth,
     )
 
