@@ -19,8 +19,8 @@ from pgvector.psycopg import register_vector
 
 from benchmarks.speed.filling import Filled
 from benchmarks.speed.material import Question
-from knowledge.lexical.analyzer import query_occurrences
-from knowledge.lexical.weights import DIMENSIONS, query_weights, tsquery_literal
+from knowledge.lexical.analyzer import query_words
+from knowledge.lexical.weights import DIMENSIONS, tsquery_literal, word_weights
 from providers.base import Embedder, Vectors
 from search.retrieval.candidates import BUDGET, choose_candidates
 
@@ -93,13 +93,12 @@ class ByHand:
 
     def words(self, question: Question, depth: int = _DEPTH) -> Ranking:
         """BM25."""
-        terms = query_occurrences(question.text, [self.language])
-        base = self.filled.base
-        frequencies = dict(self._rows(_FREQUENCIES, [base.tenant_id, base.id, list(set(terms))]))
-        known = [term for term in terms if term in frequencies]
-        if not known:
+        words = query_words(question.text, [self.language])
+        base, terms = self.filled.base, list({term for word in words for term in word.variants})
+        frequencies = dict(self._rows(_FREQUENCIES, [base.tenant_id, base.id, terms]))
+        if not frequencies:
             return []
-        weights = query_weights(known, frequencies, self.filled.chunks)
+        weights = word_weights(words, frequencies, self.filled.chunks)
         where, parameters = self._where(question)
         if not self.plain:
             where += " AND c.lexemes @@ %s::tsquery"

@@ -81,12 +81,8 @@ def query_terms(text: str, languages: Iterable[str]) -> list[str]:
     Each word is stemmed under each of the languages, as the chunks of a base may differ in theirs.
     Stop words go, unless the query has nothing else.
     """
-    return list(dict.fromkeys(query_occurrences(text, languages)))
-
-
-def query_occurrences(text: str, languages: Iterable[str]) -> list[str]:
-    """The terms of a query as often as their words occur."""
-    return [term for word in query_words(text, languages) for term in word.variants]
+    words = query_words(text, languages)
+    return list(dict.fromkeys(term for word in words for term in word.variants))
 
 
 def query_words(text: str, languages: Iterable[str]) -> list[QueryWord]:

@@ -47,17 +47,11 @@ def document_weights(
     )
 
 
-def query_weights(
-    terms: Iterable[str], document_frequencies: Mapping[str, int], total: int
-) -> dict[int, float]:
-    """The query's side of BM25: idf by dimension. `total` is the number of chunks searched."""
-    return _vector((term, _idf(document_frequencies.get(term, 0), total)) for term in terms)
-
-
 def word_weights(
     words: Iterable[QueryWord], document_frequencies: Mapping[str, int], total: int
 ) -> dict[int, float]:
-    """The same of weighted words. The stems of one word under several languages are as rare as the word is
+    """The query's side of BM25: idf by dimension, of the words that occur among the `total` chunks searched.
+    The stems of one word under several languages are as rare as the word is
     in all of them: otherwise the few passages in a stray language would win by their rare stems."""
     return _vector(
         (term, word_weight(word, document_frequencies, total))

@@ -15,7 +15,6 @@ from knowledge.lexical.weights import (
     MAX_POSITIONS,
     document_weights,
     length_of,
-    query_weights,
     term_dimension,
     tsquery_literal,
     tsvector_literal,
@@ -43,11 +42,16 @@ def test_document_weight_is_the_saturated_frequency() -> None:
     assert len(weights) == 3
 
 
+def words_of(*terms: str) -> list[QueryWord]:
+    return [QueryWord((term,)) for term in terms]
+
+
 def test_query_weight_is_the_idf() -> None:
-    weights = query_weights(["rare", "common", "unseen"], {"rare": 1, "common": 9}, 10)
-    assert weights[term_dimension("rare")] == pytest.approx(math.log(1 + 9.5 / 1.5))
-    assert weights[term_dimension("common")] == pytest.approx(math.log(1 + 1.5 / 9.5))
-    assert weights[term_dimension("unseen")] == pytest.approx(math.log(1 + 10.5 / 0.5))
+    weights = word_weights(words_of("rare", "common", "unseen"), {"rare": 1, "common": 9}, 10)
+    assert weights == {
+        term_dimension("rare"): pytest.approx(math.log(1 + 9.5 / 1.5)),
+        term_dimension("common"): pytest.approx(math.log(1 + 1.5 / 9.5)),
+    }
 
 
 def test_stems_of_one_word_are_as_rare_as_the_word() -> None:
@@ -71,13 +75,13 @@ def test_a_word_known_more_often_than_there_are_passages_keeps_a_positive_weight
 
 def test_inner_product_is_bm25() -> None:
     text = document_weights(tokens_of("a", "b"), average_length=2.0)
-    query = query_weights(["a", "z"], {"a": 1}, 3)
+    query = word_weights(words_of("a", "z"), {"a": 1}, 3)
     score = sum(weight * text.get(dimension, 0.0) for dimension, weight in query.items())
     assert score == pytest.approx(math.log(1 + 2.5 / 1.5) * 2.2 / 2.2)
 
 
 def test_stale_counts_never_give_a_negative_weight() -> None:
-    assert all(weight > 0 for weight in query_weights(["a"], {"a": 50}, 10).values())
+    assert all(weight > 0 for weight in word_weights(words_of("a"), {"a": 50}, 10).values())
 
 
 def test_empty_text_weighs_nothing() -> None:
@@ -94,7 +98,7 @@ def test_dimensions_are_stable_and_in_range() -> None:
 
 def test_terms_of_one_dimension_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowledge.lexical.weights.term_dimension", lambda term: 7)
-    weights = query_weights(["a", "b"], {"a": 1, "b": 1}, 3)
+    weights = word_weights(words_of("a", "b"), {"a": 1, "b": 1}, 3)
     assert weights == {7: pytest.approx(2 * math.log(1 + 2.5 / 1.5))}
 
 
