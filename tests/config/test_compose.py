@@ -13,7 +13,7 @@ import yaml
 from config.env import declared_variables
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-APP_SERVICES = ("migrate", "web", "worker", "beat")
+APP_SERVICES = ("migrate", "web", "worker", "sync", "beat")
 # Read by libraries, or by the images of PostgreSQL and by compose itself.
 FOREIGN = {
     "DJANGO_SETTINGS_MODULE",
@@ -108,7 +108,7 @@ def test_only_web_is_reachable(compose: dict[str, Any]) -> None:
 
 
 def test_the_app_waits_for_the_schema(compose: dict[str, Any]) -> None:
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "worker", "sync", "beat"):
         waits = compose["services"][name]["depends_on"]
         assert waits["migrate"] == {"condition": "service_completed_successfully"}
 
