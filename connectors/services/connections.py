@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.access import Action, Actor
 from accounts.services.audit import record_event
 from config.errors import ConflictError, FieldError, InvalidInputError
-from config.secrets import reseal
+from config.secrets import SealedError, reseal
 from connectors.base import Browsable, LiveHit, LiveSearch, Node
 from connectors.models import Connection, SyncRun
 from connectors.registry import connector_class
@@ -146,16 +146,22 @@ def search_source(connection: Connection, query: str, limit: int) -> list[LiveHi
     return connector.search(query, limit)[:limit]
 
 
-def rotate_credentials() -> int:
-    """Encrypt every connection's credentials with the first key. Returns how many there were."""
+def rotate_credentials() -> tuple[int, int]:
+    """Encrypt every connection's credentials with the first key. Returns how many that were, and how many no
+    key opens. What a sync renews meanwhile stays as the sync has written it."""
     rows = Connection.unscoped.exclude(sealed_credentials="").only("id", "sealed_credentials")
-    count = 0
+    done = unreadable = 0
     for connection in rows.iterator():
-        Connection.unscoped.filter(id=connection.id).update(
-            sealed_credentials=reseal(connection.sealed_credentials)
-        )
-        count += 1
-    return count
+        before = connection.sealed_credentials
+        try:
+            after = reseal(before)
+        except SealedError:
+            unreadable += 1
+            continue
+        same = Connection.unscoped.filter(id=connection.id, sealed_credentials=before)
+        same.update(sealed_credentials=after)
+        done += 1
+    return done, unreadable
 
 
 def _assign(connection: Connection, values: Mapping[str, Any]) -> None:

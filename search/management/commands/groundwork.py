@@ -1,5 +1,5 @@
 """The operator's commands: create-tenant, create-api-key, ingest, search, golden,
-re-embed, doctor."""
+re-embed, rotate-keys, doctor."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from accounts.services.api_keys import issue_key
 from accounts.services.tenants import found_tenant
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
+from connectors.services.connections import rotate_credentials
 from knowledge.access import access_knowledge_base
 from knowledge.services.reembedding import find_reembedding, start_reembedding
 from knowledge.services.reembedding_watch import watch_reembedding
@@ -62,6 +63,7 @@ class Command(BaseCommand):
         change.add_argument("--knowledge-base", required=True, metavar="SLUG")
         change.add_argument("--model", required=True, metavar="NAME")
         change.add_argument("--tenant", help="Slug; needed only where there are several.")
+        verbs.add_parser("rotate-keys", help="Encrypt stored secrets with the first key.")
         verbs.add_parser("doctor", help="Say what is misconfigured and how to mend it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,6 +75,7 @@ class Command(BaseCommand):
             "search": self._search,
             "golden": self._golden,
             "re-embed": self._re_embed,
+            "rotate-keys": self._rotate_keys,
             "doctor": self._doctor,
         }
         try:
@@ -128,6 +131,15 @@ class Command(BaseCommand):
         if job.status != job.Status.SWITCHED:
             raise CommandError(job.error or job.get_status_display())
         self.stdout.write(f"{base.slug} uses {job.to_model}: {job.done} vectors.")
+
+    def _rotate_keys(self, _options: dict[str, Any]) -> None:
+        done, unreadable = rotate_credentials()
+        if unreadable:
+            raise CommandError(
+                f"{done} secrets are encrypted with the first key, but {unreadable} with none of those in "
+                "GROUNDWORK_ENCRYPTION_KEYS. Add the old key and try again."
+            )
+        self.stdout.write(f"{done} secrets are encrypted with the first key.")
 
     def _search(self, options: dict[str, Any]) -> None:
         request = SearchRequest(
