@@ -13,6 +13,7 @@ from connectors.base import Connector
 
 NATIVE: dict[str, str] = {
     "folder": "connectors.native.folder.FolderConnector",
+    "github": "connectors.native.github.connector.GithubConnector",
 }
 
 

@@ -1,0 +1,1 @@
+"""GitHub: files, issues, pull requests and releases of many repositories."""

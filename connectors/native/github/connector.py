@@ -1,0 +1,398 @@
+"""GitHub, and GitHub Enterprise under an address of one's own.
+
+Discussions need GraphQL and wikis are repositories of their own (the git connector reads them): neither is
+read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr
+
+from config.errors import InvalidInputError, RejectedError
+from connectors.base import (
+    Browsable,
+    Capability,
+    Checkpoint,
+    Complete,
+    Connector,
+    ConnectorSpec,
+    Context,
+    Cursor,
+    Event,
+    Failure,
+    LiveHit,
+    LiveSearch,
+    Membership,
+    Memberships,
+    Node,
+    Notice,
+    OAuthEndpoints,
+    OAuthTokens,
+    Refetch,
+    Settings,
+    TokenCredentials,
+    WebhookAnswer,
+    WebhookReceiver,
+    oauth,
+    token_auth,
+)
+from connectors.native.github.api import GithubApi
+from connectors.native.github.repository import IncompleteTreeError, Repository, Wanted, moment
+from connectors.signatures import require_signature
+
+_SECRET = Field(
+    default=SecretStr(""),
+    title="Webhook secret",
+    description="The secret of the webhook that tells of changes, if there is one.",
+)
+_STREAMS = ("code", "issues", "releases")
+_SEARCHED_AT_ONCE = 5  # repositories in one query: more exceed GitHub's limits for queries
+_LONGEST_QUERY = 150
+_ID = re.compile(
+    r"(?P<repository>[^/]+/[^/]+)/(?P<kind>blob|issues|releases)/(?P<rest>.+)", re.DOTALL
+)
+
+
+class GithubToken(TokenCredentials):
+    """A personal access token, classic or fine-grained, that may read contents and issues."""
+
+    webhook_secret: SecretStr = _SECRET
+
+
+class GithubSignIn(OAuthTokens):
+    """A sign-in."""
+
+    webhook_secret: SecretStr = _SECRET
+
+
+class GithubConfig(Settings):
+    """Which repositories, and what of them."""
+
+    repositories: list[str] = Field(
+        default=[],
+        title="Repositories",
+        description="As owner/name. Empty, and no organisation: all that the account sees.",
+    )
+    organisation: str = Field(
+        default="", title="Organisation", description="All repositories of an organisation."
+    )
+    code: Literal["all", "readme", "none"] = Field(default="all", title="Files")
+    branch: str = Field(default="", title="Branch", description="Empty: each one's default.")
+    include: list[str] = Field(
+        default=[], title="Only these files", description="Patterns such as *.md or docs/*."
+    )
+    exclude: list[str] = Field(
+        default=["*.lock", "*.min.*", "*.map", "package-lock.json", "*node_modules/*", "vendor/*"],
+        title="Not these files",
+    )
+    max_file_kb: int = Field(default=1000, ge=1, le=100_000, title="Largest file, in KB")
+    issues: bool = Field(default=True, title="Issues", description="With their comments.")
+    pull_requests: bool = Field(
+        default=True, title="Pull requests", description="With comments and reviews."
+    )
+    releases: bool = Field(default=True, title="Releases")
+    archived: bool = Field(default=True, title="Archived repositories too")
+    people: list[str] = Field(
+        default=[],
+        title="Mail addresses",
+        description="Who is who, as “login ana@example.com”, for people who do not show theirs.",
+    )
+    api_url: str = Field(
+        default="https://api.github.com",
+        title="API address",
+        description="Of GitHub Enterprise Server: https://HOST/api/v3.",
+    )
+
+
+class GithubConnector(
+    Connector[GithubConfig], LiveSearch, Memberships, Browsable, Refetch, WebhookReceiver
+):
+    """Each repository keeps its own position: the commit that was read, and the time up to which issues
+    were. One that cannot be read is reported and left as it was."""
+
+    spec = ConnectorSpec(
+        kind="github",
+        name="GitHub",
+        description="Files, issues, pull requests with reviews, and releases of repositories.",
+        category="Development",
+        config=GithubConfig,
+        auth=(
+            replace(
+                token_auth(
+                    "Personal access token", hint="Needs to read contents, issues and metadata."
+                ),
+                credentials=GithubToken,
+            ),
+            replace(
+                oauth(
+                    OAuthEndpoints(
+                        "https://github.com/login/oauth/authorize",
+                        "https://github.com/login/oauth/access_token",
+                        scopes=("repo", "read:org", "read:user"),
+                        basic_client=False,
+                    ),
+                    "Sign in with GitHub",
+                ),
+                credentials=GithubSignIn,
+            ),
+        ),
+        capabilities=frozenset(
+            {
+                Capability.INCREMENTAL,
+                Capability.DELETIONS,
+                Capability.FILES,
+                Capability.ACCESS_CONTROL,
+            }
+        ),
+        documentation_url="https://docs.github.com/rest",
+        rate_limit="5000/hour",
+    )
+
+    def __init__(self, config: GithubConfig, credentials: Settings, context: Context) -> None:
+        super().__init__(config, credentials, context)
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+        self._api = GithubApi(context.client(config.api_url, headers=headers))
+        self._wanted = Wanted(
+            config.branch, config.include, config.exclude, config.max_file_kb * 1000
+        )
+
+    def check(self) -> str:
+        """Who signs in, and that every repository is there."""
+        login = self._api.get("/user")["login"]
+        for name in self.config.repositories:
+            if self._api.find(f"/repos/{_name(name)}") is None:
+                raise InvalidInputError(f"{login} sees no repository {name}.")
+        if self.config.organisation:
+            self._api.get(f"/orgs/{self.config.organisation}/repos", per_page=1)
+        return f"{login} on {self.config.api_url}"
+
+    def pull(self, cursor: Cursor) -> Iterator[Event]:
+        """One repository after the other; a position is kept after each step."""
+        positions: dict[str, dict[str, str]] = {
+            name: dict(position) for name, position in cursor.get("repositories", {}).items()
+        }
+        present = set[str]()
+        for found in self._repositories():
+            if isinstance(found, Failure):  # not reached, which does not mean that it is gone
+                present.add(found.external_id)
+                yield Notice(f"{found.external_id} was left out. {found.message}")
+                continue
+            present.add(found.name)
+            position = positions.setdefault(found.name, {})
+            if position.get("readers") != found.readers:
+                position.clear()  # every document is to learn who may read it now
+                position["readers"] = found.readers
+            yield from self._read(found, positions)
+        for name in positions.keys() - present:
+            yield from (Complete(f"{name}:{stream}") for stream in _STREAMS)
+            del positions[name]
+        yield _checkpoint(positions)
+
+    def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
+        """Single files and issues. Releases come whole with every run."""
+        repositories: dict[str, Repository] = {}
+        for external_id in external_ids:
+            match = _ID.fullmatch(external_id)
+            if not match or match["kind"] == "releases":
+                continue
+            name = match["repository"]
+            try:
+                if name not in repositories:
+                    repositories[name] = self._repository(self._api.get(f"/repos/{name}"))
+                read = (
+                    repositories[name].file if match["kind"] == "blob" else repositories[name].issue
+                )
+                if (event := read(match["rest"])) is not None:
+                    yield event
+            except RejectedError as error:
+                yield Failure(external_id, error.message)
+
+    def memberships(self) -> Iterator[Membership]:
+        """The collaborators of private repositories. Where they are not shown, nobody is one."""
+        known = dict(line.split(maxsplit=1) for line in self.config.people if " " in line.strip())
+        for found in self._repositories():
+            if isinstance(found, Failure) or found.readers == "public":
+                continue
+            for login in self._collaborators(found.name):
+                if login not in known:
+                    known[login] = (self._api.find(f"/users/{login}") or {}).get("email") or ""
+                if known[login]:
+                    yield Membership(f"group:{found.name}", f"user:{known[login].strip()}")
+
+    def search(self, query: str, limit: int) -> list[LiveHit]:
+        """Issues and pull requests first, then code."""
+        words = _quoted(query)
+        hits: list[LiveHit] = []
+        for places in self._places():
+            kinds = " OR ".join(self._kinds())
+            if kinds:
+                scope = " OR ".join(places)
+                rows = self._api.search("issues", f"{words} ({kinds}) ({scope})", limit)
+                hits += [_issue_hit(row) for row in rows]
+            if self.config.code == "all":
+                rows = self._api.search("code", f"{words} {' '.join(places)}", limit)
+                hits += [_code_hit(row) for row in rows]
+        return hits[:limit]
+
+    def browse(self, parent: str) -> list[Node]:
+        """The repositories that the account sees."""
+        rows = [] if parent else self._api.rows("/user/repos", sort="full_name")
+        return [Node(row["full_name"], row["full_name"]) for row in rows]
+
+    def receive(self, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
+        """https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries"""
+        found = {name.lower(): value for name, value in headers.items()}
+        secret: SecretStr = getattr(self.credentials, "webhook_secret", SecretStr(""))
+        require_signature(secret, found.get("x-hub-signature-256", ""), body)
+        return WebhookAnswer(sync=found.get("x-github-event") != "ping")
+
+    # --- one repository after the other ----------------------------------------------------------
+
+    def _read(
+        self, repository: Repository, positions: dict[str, dict[str, str]]
+    ) -> Iterator[Event]:
+        for step in (self._code, self._issues, self._releases):
+            try:
+                for event in step(repository, positions[repository.name]):
+                    yield event or _checkpoint(positions)
+            except RejectedError as error:
+                yield Notice(f"{repository.name} could not be read completely. {error.message}")
+
+    def _repositories(self) -> Iterator[Repository | Failure]:
+        config, seen = self.config, set[str]()
+        for name in config.repositories:
+            try:
+                found = self._repository(self._api.get(f"/repos/{_name(name)}"))
+            except RejectedError as error:
+                yield Failure(_name(name), error.message)
+                continue
+            seen.add(found.name)
+            yield found
+        if config.organisation:
+            rows = self._api.rows(f"/orgs/{config.organisation}/repos", sort="full_name")
+        elif not config.repositories:
+            rows = self._api.rows("/user/repos", sort="full_name")
+        else:
+            return
+        for row in rows:
+            if row["full_name"] not in seen and (config.archived or not row.get("archived")):
+                yield self._repository(row)
+
+    def _repository(self, facts: Mapping[str, Any]) -> Repository:
+        return Repository(self._api, facts, self._wanted)
+
+    def _code(self, repository: Repository, position: dict[str, str]) -> Iterator[Event | None]:
+        """None where a position may be kept."""
+        if self.config.code == "none":
+            return
+        head, complete = repository.head(), True
+        if head is not None and head.commit == position.get("head"):
+            return
+        if head is not None and self.config.code == "all":
+            try:
+                yield from repository.files(head)
+            except IncompleteTreeError as error:
+                complete = False
+                yield Notice(f"{repository.name} holds more files in /{error} than GitHub lists.")
+        elif head is not None and (readme := repository.readme()) is not None:
+            yield readme
+        if complete:
+            yield Complete(repository.scope("code"))
+            position["head"] = head.commit if head else ""
+        yield None
+
+    def _issues(self, repository: Repository, position: dict[str, str]) -> Iterator[Event | None]:
+        if not self.config.issues and not self.config.pull_requests:
+            return
+        begun = position.get("issues", "")
+        for rows in repository.issues(begun):
+            for row in rows:
+                position["issues"] = row["updated_at"]
+                if self.config.pull_requests if "pull_request" in row else self.config.issues:
+                    yield repository.issue_record(row)
+            yield None
+        if not begun:
+            yield Complete(repository.scope("issues"))
+
+    def _releases(self, repository: Repository, _position: object) -> Iterator[Event | None]:
+        if self.config.releases:
+            yield from repository.releases()
+            yield Complete(repository.scope("releases"))
+
+    def _collaborators(self, name: str) -> list[str]:
+        try:
+            return [row["login"] for row in self._api.rows(f"/repos/{name}/collaborators")]
+        except RejectedError as error:
+            self.context.log.warning("Collaborators of %s are not shown: %s", name, error.message)
+            return []
+
+    # --- search ----------------------------------------------------------------------------------
+
+    def _places(self) -> list[list[str]]:
+        config = self.config
+        names = [f"repo:{_name(name)}" for name in config.repositories]
+        names += [f"org:{config.organisation}"] if config.organisation else []
+        if not names:
+            names = [f"user:{self._api.get('/user')['login']}"]
+        return [
+            names[start : start + _SEARCHED_AT_ONCE]
+            for start in range(0, len(names), _SEARCHED_AT_ONCE)
+        ]
+
+    def _kinds(self) -> list[str]:
+        kinds = {"is:issue": self.config.issues, "is:pr": self.config.pull_requests}
+        return [kind for kind, wanted in kinds.items() if wanted]
+
+
+def _checkpoint(positions: Mapping[str, Mapping[str, str]]) -> Checkpoint:
+    return Checkpoint({"repositories": {name: dict(one) for name, one in positions.items()}})
+
+
+def _quoted(query: str) -> str:
+    """Words as they are, so that none of them can widen the search; GitHub takes 256 characters."""
+    words, length = [], 0
+    for word in re.sub(r'["\\]', " ", query).split():
+        length += len(word) + 3
+        if length > _LONGEST_QUERY:
+            break
+        words.append(f'"{word}"')
+    return " ".join(words)
+
+
+def _name(text: str) -> str:
+    """`owner/name` out of what people paste."""
+    match = re.fullmatch(r"(?:https?://[^/]+/)?([\w.-]+/[\w.-]+?)(?:\.git)?/?", text.strip())
+    if not match:
+        raise InvalidInputError(f"{text!r} is no repository: write owner/name.")
+    return match[1]
+
+
+def _issue_hit(row: Mapping[str, Any]) -> LiveHit:
+    repository = "/".join(row["repository_url"].split("/")[-2:])
+    return LiveHit(
+        external_id=f"{repository}/issues/{row['number']}",
+        title=f"{row['title']} (#{row['number']})",
+        text=row.get("body") or row["title"],
+        url=row["html_url"],
+        author=(row.get("user") or {}).get("login") or "",
+        created_at=moment(row["created_at"]),
+        updated_at=moment(row["updated_at"]),
+        metadata={"repository": repository, "state": row["state"]},
+    )
+
+
+def _code_hit(row: Mapping[str, Any]) -> LiveHit:
+    repository = row["repository"]["full_name"]
+    pieces = [match.get("fragment") or "" for match in row.get("text_matches") or ()]
+    return LiveHit(
+        external_id=f"{repository}/blob/{row['path']}",
+        title=row["path"],
+        text="\n…\n".join(filter(None, pieces)) or row["path"],
+        url=row["html_url"],
+        metadata={"repository": repository, "path": row["path"]},
+    )
