@@ -14,6 +14,7 @@ from connectors.base import Connector
 NATIVE: dict[str, str] = {
     "folder": "connectors.native.folder.FolderConnector",
     "github": "connectors.native.github.connector.GithubConnector",
+    "slack": "connectors.native.slack.connector.SlackConnector",
 }
 
 
