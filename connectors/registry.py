@@ -13,6 +13,7 @@ from connectors.base import Connector
 
 NATIVE: dict[str, str] = {
     "folder": "connectors.native.folder.FolderConnector",
+    "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
 }
