@@ -217,6 +217,8 @@ class Batch:
             run.kept += counts.kept
             run.failed += counts.failed
             if cursor is not None:
+                if run.cursor != cursor:
+                    run.attempts = 0  # it gets on; what counts is how often it does not
                 run.cursor = dict(cursor)
                 if run.kind == SyncRun.Kind.INCREMENTAL:
                     Connection.objects.filter(id=self.connection.id).update(cursor=run.cursor)

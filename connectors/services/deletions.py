@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -25,7 +26,9 @@ def sweep(lease: Lease, connection: Connection, scope: str) -> None:
         with tenant_scope(lease.tenant_id):
             run = lease.hold()
             missing = SyncItem.objects.filter(
-                ~Q(seen_run=run.id) | Q(seen_run=None), connection=connection, scope=scope
+                ~Q(seen_run__in=_sightings(run)) | Q(seen_run=None),
+                connection=connection,
+                scope=scope,
             ).exclude(status=SyncItem.Status.GONE)
             items = list(missing.order_by("id")[:_BATCH])
             if not items:
@@ -41,7 +44,7 @@ def remove_items(connection: Connection, run: SyncRun, items: Sequence[SyncItem]
     """Delete items with their documents, or hold them when the guard says so. Counts on the run, which the
     caller saves."""
     if run.held_deletions or not _allows(connection, run, len(items)):
-        ids = [item.id for item in items]
+        ids = [item.id for item in items if item.status != SyncItem.Status.GONE]
         run.held_deletions += SyncItem.objects.filter(id__in=ids).update(
             status=SyncItem.Status.GONE
         )
@@ -63,6 +66,23 @@ def approve_deletions(*, actor: Actor, connection: Connection) -> int:
         detail={"documents": len(items)},
     )  # fmt: skip
     return len(items)
+
+
+def _sightings(run: SyncRun) -> list[UUID]:
+    """The runs whose sightings count: this one, and those that ended early in the listing that it goes on
+    with. What they met is not gone for not being met again."""
+    if run.kind != SyncRun.Kind.INCREMENTAL:
+        return [run.id]
+    runs = SyncRun.objects.filter(connection_id=run.connection_id, kind=run.kind)
+    ended = SyncRun.objects.filter(
+        connection_id=run.connection_id,
+        kind__in=[SyncRun.Kind.INCREMENTAL, SyncRun.Kind.FULL],
+        status__in=[SyncRun.Status.SUCCEEDED, SyncRun.Status.PARTIAL],
+    )
+    last = ended.order_by("-created_at").values_list("created_at", flat=True).first()
+    if last is not None:
+        runs = runs.filter(created_at__gt=last)
+    return [run.id, *runs.values_list("id", flat=True)]
 
 
 def _allows(connection: Connection, run: SyncRun, more: int) -> bool:

@@ -49,6 +49,7 @@ from connectors.services.principals import replace_memberships
 logger = logging.getLogger(__name__)
 
 _MOST_ATTEMPTS = 8  # of a run that is put back because its source is busy or down
+_MOST_DEATHS = 20  # of workers at the same place, which then is what kills them
 _LONGEST_WAIT_S = 3600.0
 _MOST_RETRIED = 500  # failed items that a run takes along
 
@@ -95,6 +96,11 @@ def _work_off(lease: Lease) -> None:
         connection = run.connection
     if connection.status != Connection.Status.ACTIVE:
         raise InvalidInputError(f"The connection is not active. {connection.status_reason}".strip())
+    if run.attempts > _MOST_DEATHS:
+        raise AppError(
+            f"The worker has ended {_MOST_DEATHS} times at the same place. See its log for why (memory?), "
+            "then start the sync again."
+        )
     connector = open_connector(connection, pause=lease.pause)
     work = _Work(lease, run, connection, connector)
     if isinstance(connector, Memberships) and run.kind in {Kind.INCREMENTAL, Kind.FULL}:
