@@ -13,6 +13,8 @@ from connectors.base import Connector
 
 NATIVE: dict[str, str] = {
     "folder": "connectors.native.folder.FolderConnector",
+    "google-drive": "connectors.native.google.drive.GoogleDriveConnector",
+    "google": "connectors.native.google.gmail.GmailConnector",
     "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",

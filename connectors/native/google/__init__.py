@@ -1,0 +1,1 @@
+"""Google Workspace: mail and files."""
