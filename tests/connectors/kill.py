@@ -80,7 +80,8 @@ def main(kills: int, seed: int) -> Report:
             connection_id = _connect(actor, base, f"Source at {report.kills} kills")
             for stage in (1, 2, 3):
                 run_id = _start(actor, connection_id, stage)
-                report.kills += _work_and_kill(actor.tenant_id, run_id, kills - report.kills, dice)
+                share = min(_MOST_KILLS, kills - report.kills)
+                report.kills += _work_and_kill(actor.tenant_id, run_id, share, dice)
                 _compare(report, actor.tenant_id, run_id, stage, originals)
                 _publish(actor.tenant_id)
     return report
