@@ -4,6 +4,7 @@ file name."""
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -21,15 +22,27 @@ NATIVE: dict[str, str] = {
 }
 
 
+CATALOG = Path(__file__).resolve().parent / "catalog"
+
+
 @cache
 def connector_class(kind: str) -> type[Connector[Any]]:
-    """The class of a kind. Raises `NotFoundError`."""
-    if kind not in NATIVE:
-        raise NotFoundError(f"There is no connector {kind!r}.")
-    found: type[Connector[Any]] = import_string(NATIVE[kind])
-    return found
+    """The class of a kind. Raises `NotFoundError`, and `InvalidInputError` when its manifest is wrong."""
+    if kind in NATIVE:
+        found: type[Connector[Any]] = import_string(NATIVE[kind])
+        return found
+    if kind in manifest_kinds():
+        from connectors.manifest.loading import read_connector  # noqa: PLC0415 - when one is used
+
+        return read_connector(CATALOG / f"{kind}.yml")
+    raise NotFoundError(f"There is no connector {kind!r}.")
+
+
+def manifest_kinds() -> tuple[str, ...]:
+    """Those of the catalog, in alphabetical order."""
+    return tuple(sorted(path.stem for path in CATALOG.glob("*.yml")))
 
 
 def kinds() -> tuple[str, ...]:
     """All of them, in alphabetical order."""
-    return tuple(sorted(NATIVE))
+    return tuple(sorted({*NATIVE, *manifest_kinds()}))

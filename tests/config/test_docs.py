@@ -21,6 +21,7 @@ PRINT_TABLE = (
 OWN = {"config", "accounts", "providers", "knowledge", "connectors", "search"}
 # Installed package → the module it is imported as, where the names differ.
 MODULES = {
+    "beautifulsoup4": "bs4",
     "channels-redis": "channels_redis",
     "django-allauth": "allauth",
     "django-celery-beat": "django_celery_beat",

@@ -1,5 +1,5 @@
 """The operator's commands: create-tenant, create-api-key, ingest, search, golden,
-re-embed, rotate-keys, doctor."""
+re-embed, rotate-keys, connector, doctor."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from accounts.services.tenants import found_tenant
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
 from connectors.services.connections import rotate_credentials
+from connectors.services.manifest_trial import Trial, try_manifest
 from knowledge.access import access_knowledge_base
 from knowledge.services.reembedding import find_reembedding, start_reembedding
 from knowledge.services.reembedding_watch import watch_reembedding
@@ -64,6 +65,7 @@ class Command(BaseCommand):
         change.add_argument("--model", required=True, metavar="NAME")
         change.add_argument("--tenant", help="Slug; needed only where there are several.")
         verbs.add_parser("rotate-keys", help="Encrypt stored secrets with the first key.")
+        self._add_connector(verbs)
         verbs.add_parser("doctor", help="Say what is misconfigured and how to mend it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -76,6 +78,7 @@ class Command(BaseCommand):
             "golden": self._golden,
             "re-embed": self._re_embed,
             "rotate-keys": self._rotate_keys,
+            "connector": self._connector,
             "doctor": self._doctor,
         }
         try:
@@ -95,6 +98,16 @@ class Command(BaseCommand):
         key.add_argument("name")
         key.add_argument("--tenant", help="Slug; needed only where there are several.")
         key.add_argument("--scopes", default="search,read", help="Comma-separated.")
+
+    def _add_connector(self, verbs: Any) -> None:
+        does = verbs.add_parser("connector", help="Work on connectors.").add_subparsers(
+            dest="does", required=True
+        )
+        check = does.add_parser("check", help="Validate a manifest; with --config, try it.")
+        check.add_argument("file", type=Path, metavar="FILE")
+        check.add_argument("--config", action="append", default=[], metavar="NAME=VALUE")
+        check.add_argument("--credentials-file", type=Path, metavar="JSON")
+        check.add_argument("--limit", type=int, default=5, help="How many records to show.")
 
     def _create_tenant(self, options: dict[str, Any]) -> None:
         email = options["owner"].lower()
@@ -186,6 +199,13 @@ class Command(BaseCommand):
         if run.green < run.total:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _connector(self, options: dict[str, Any]) -> None:
+        trial = Trial(
+            options["file"], options["config"], options["credentials_file"], options["limit"]
+        )
+        for line in try_manifest(trial):
+            self.stdout.write(line)
 
     def _doctor(self, _options: dict[str, Any]) -> None:
         failed = 0
