@@ -28,6 +28,12 @@ def access_connection(actor: Actor, pk: UUID | str) -> Connection:
     return _one(visible_connections(actor), pk)
 
 
+def find_connection_anywhere(pk: str) -> Connection:
+    """A connection of any tenant, for callers who are no actors and prove themselves otherwise. Raises
+    `NotFoundError`."""
+    return _one(Connection.unscoped.all(), pk)
+
+
 def access_run(actor: Actor, pk: UUID | str) -> SyncRun:
     """A run by id. Raises `NotFoundError`."""
     runs: QuerySet[SyncRun] = SyncRun.objects.filter(connection__in=visible_connections(actor))

@@ -13,6 +13,7 @@ from config.errors import NotFoundError
 from connectors.base import Connector
 
 NATIVE: dict[str, str] = {
+    "push": "connectors.native.push.PushConnector",
     "folder": "connectors.native.folder.FolderConnector",
     "google-drive": "connectors.native.google.drive.GoogleDriveConnector",
     "google": "connectors.native.google.gmail.GmailConnector",

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                 ('status_reason', models.TextField(blank=True, editable=False)),
                 ('credential_failures', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('cursor', models.JSONField(blank=True, default=dict, editable=False)),
+                ('change_noticed', models.BooleanField(default=False, editable=False, help_text='The source has told of a change that an unfinished run may have missed.')),
                 ('schedule', models.JSONField(blank=True, default=dict, help_text='When to look for changes: {"every_minutes": 60} or {"cron": "0 6 * * *", "time_zone": "Europe/Berlin"}.')),
                 ('full_schedule', models.JSONField(blank=True, default=dict, help_text='When to compare everything, written the same way. Empty: when started by hand.')),
                 ('deletion_guard_percent', models.PositiveSmallIntegerField(default=30, help_text='A run that would delete more than this share of the documents stops and asks.')),
@@ -94,7 +95,7 @@ class Migration(migrations.Migration):
             name='SyncRun',
             fields=[
                 ('id', models.UUIDField(default=accounts.tenancy.new_id, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('incremental', 'Changes'), ('full', 'Everything'), ('retry', 'Failed items'), ('replay', 'From the capture')], max_length=12)),
+                ('kind', models.CharField(choices=[('incremental', 'Changes'), ('full', 'Everything'), ('retry', 'Failed items'), ('replay', 'From the capture'), ('push', 'Pushed records')], max_length=12)),
                 ('trigger', models.CharField(help_text='schedule, webhook, or who started it.', max_length=300)),
                 ('status', models.CharField(choices=[('queued', 'Waiting for a worker'), ('running', 'Running'), ('succeeded', 'Succeeded'), ('partial', 'Partly succeeded'), ('failed', 'Failed'), ('cancelled', 'Cancelled'), ('skipped', 'Skipped')], default='queued', max_length=10)),
                 ('inserted', models.IntegerField(default=0)),

@@ -45,6 +45,11 @@ class Connection(TenantModel):
     status_reason = models.TextField(blank=True, editable=False)
     credential_failures = models.PositiveSmallIntegerField(default=0, editable=False)
     cursor = models.JSONField(default=dict, blank=True, editable=False)
+    change_noticed = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="The source has told of a change that an unfinished run may have missed.",
+    )
     schedule = models.JSONField(
         default=dict,
         blank=True,

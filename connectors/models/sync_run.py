@@ -27,6 +27,7 @@ class SyncRun(TenantModel):
         FULL = "full", "Everything"
         RETRY = "retry", "Failed items"
         REPLAY = "replay", "From the capture"
+        PUSH = "push", "Pushed records"
 
     UNFINISHED = (Status.QUEUED, Status.RUNNING)
 

@@ -58,17 +58,9 @@ class _Prepared:
 
 
 @dataclass(slots=True)
-class _Counts:
-    inserted: int = 0
-    updated: int = 0
-    kept: int = 0
-    failed: int = 0
-
-
-@dataclass(slots=True)
 class Batch:
     """Collects events of a run and commits them under its lease. One external id stands once in it: what
-    was said last."""
+    was said last. `outcomes` of the last commit are names of the run's counts."""
 
     lease: Lease
     connection: Connection
@@ -76,6 +68,7 @@ class Batch:
     connector: type[Connector[Any]]
     max_bytes: int
     events: dict[str, Record | Failure | Deletion] = field(default_factory=dict)
+    outcomes: dict[str, str] = field(default_factory=dict)
     failing: int = 0
 
     @property
@@ -92,6 +85,7 @@ class Batch:
     def commit(self, cursor: Mapping[str, Any] | None = None) -> None:
         """Write everything collected, and the position that covers it. Raises what ends the run."""
         events, self.events = self.events, {}
+        self.outcomes = {}
         items = self._known_items(list(events))
         waiting: list[_Prepared] = []
         gone = [items[name] for name, event in events.items()
@@ -203,19 +197,16 @@ class Batch:
         cursor: Mapping[str, Any] | None,
     ) -> None:
         """One transaction: documents, ledger, counts, position."""
-        counts = _Counts()
         with tenant_scope(self.lease.tenant_id):
             run = self.lease.hold()
             for prepared in waiting:
-                self._apply(prepared, run, counts)
+                outcome = self._apply(prepared, run)
+                self.outcomes[prepared.item.external_id] = outcome
+                setattr(run, outcome, getattr(run, outcome) + 1)
             self._save_items([prepared.item for prepared in waiting])
             self._mark_seen([prepared.item for prepared in waiting])
             if gone:
                 remove_items(self.connection, run, gone)
-            run.inserted += counts.inserted
-            run.updated += counts.updated
-            run.kept += counts.kept
-            run.failed += counts.failed
             if cursor is not None:
                 if run.cursor != cursor:
                     run.attempts = 0  # it gets on; what counts is how often it does not
@@ -225,7 +216,8 @@ class Batch:
             run.heartbeat_at = timezone.now()
             run.save()
 
-    def _apply(self, prepared: _Prepared, run: SyncRun, counts: _Counts) -> None:
+    def _apply(self, prepared: _Prepared, run: SyncRun) -> str:
+        """Write one; returns the count it adds to."""
         item, event, now = prepared.item, prepared.event, timezone.now()
         item.seen_run, item.seen_at = run.id, now
         item.scope = clean(event.scope, 500) or item.scope
@@ -233,14 +225,12 @@ class Batch:
             item.title = clean(event.title, 500)
         if prepared.skipped:
             item.status, item.error = SyncItem.Status.SKIPPED, prepared.skipped
-            counts.kept += 1
-        elif prepared.error:
-            self._fail(prepared, now)
-            counts.failed += 1
-        else:
-            self._store(prepared, counts, now)
+            return "kept"
+        if prepared.error:
+            return self._fail(prepared, now)
+        return self._store(prepared, now)
 
-    def _store(self, prepared: _Prepared, counts: _Counts, now: datetime) -> None:
+    def _store(self, prepared: _Prepared, now: datetime) -> str:
         item, record, facts = prepared.item, cast(Record, prepared.event), prepared.facts
         assert facts is not None  # noqa: S101 - a record has facts
         known, changed = item.document_id, False
@@ -253,20 +243,15 @@ class Batch:
                     changed = True
         except AppError as error:
             prepared.stage, prepared.error = Stage.STORE, error.message
-            self._fail(prepared, now)
-            counts.failed += 1
-            return
+            return self._fail(prepared, now)
         item.facts_hash, item.version = facts.digest, clean(record.version, 500)
         item.status, item.stage, item.error = SyncItem.Status.STORED, "", ""
         item.attempts, item.next_retry_at = 0, None
-        if known is None:
-            counts.inserted += 1
-        elif changed:
-            counts.updated += 1
-        else:
-            counts.kept += 1
-        if self.connection.keeps_capture and (changed or known is None):
+        if not changed and known is not None:
+            return "kept"
+        if self.connection.keeps_capture:
             capture.keep(self.connection, record, prepared.stream)
+        return "inserted" if known is None else "updated"
 
     def _store_content(
         self, item: SyncItem, record: Record, facts: SourceFacts, stream: BinaryIO
@@ -291,12 +276,13 @@ class Batch:
         item.document_id = added.document.id
         return added.outcome in {"created", "replacing", "retried"}
 
-    def _fail(self, prepared: _Prepared, now: datetime) -> None:
+    def _fail(self, prepared: _Prepared, now: datetime) -> str:
         item = prepared.item
         item.status, item.stage = SyncItem.Status.FAILED, prepared.stage
         item.error = prepared.error.replace("\x00", "")[:2000]
         item.attempts += 1
         item.next_retry_at = now + min(_FIRST_RETRY * 2 ** min(item.attempts - 1, 10), _LAST_RETRY)
+        return "failed"
 
     def _save_items(self, items: Sequence[SyncItem]) -> None:
         SyncItem.objects.bulk_create(

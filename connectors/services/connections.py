@@ -21,7 +21,12 @@ from connectors.services.opening import (
     parse_config,
     parse_credentials,
 )
-from connectors.services.schedules import follow_schedules, forget_schedules, validate_schedule
+from connectors.services.schedules import (
+    default_schedule,
+    follow_schedules,
+    forget_schedules,
+    validate_schedule,
+)
 from knowledge.models import Document, KnowledgeBase
 from knowledge.services.documents import remove_documents
 
@@ -46,7 +51,7 @@ def create_connection(
         connector=connector,
         name=(name or spec.name)[:200],
         auth_method=values.pop("auth_method", "") or spec.auth[0].name,
-        schedule=values.pop("schedule", {"every_minutes": spec.sync_every_minutes}),
+        schedule=values.pop("schedule", default_schedule(spec)),
         created_by=actor.label[:300],
     )
     _assign(connection, values)

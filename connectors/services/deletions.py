@@ -50,7 +50,7 @@ def remove_items(connection: Connection, run: SyncRun, items: Sequence[SyncItem]
         )
         return
     run.deleted += len(items)
-    _delete(connection, items)
+    delete_items(connection, items)
 
 
 def approve_deletions(*, actor: Actor, connection: Connection) -> int:
@@ -59,7 +59,7 @@ def approve_deletions(*, actor: Actor, connection: Connection) -> int:
     waiting = SyncItem.objects.filter(connection=connection, status=SyncItem.Status.GONE)
     items = list(waiting)
     for start in range(0, len(items), _BATCH):
-        _delete(connection, items[start : start + _BATCH])
+        delete_items(connection, items[start : start + _BATCH])
     connection.runs.filter(held_deletions__gt=0).update(held_deletions=0)
     record_event(
         actor, "connection.deletions_approved", target=str(connection), target_id=connection.id,
@@ -92,7 +92,8 @@ def _allows(connection: Connection, run: SyncRun, more: int) -> bool:
     return run.deleted + more <= most
 
 
-def _delete(connection: Connection, items: Sequence[SyncItem]) -> None:
+def delete_items(connection: Connection, items: Sequence[SyncItem]) -> None:
+    """Delete items with their documents, whatever the guard says."""
     remove_documents([item.document_id for item in items if item.document_id])
     SyncItem.objects.filter(id__in=[item.id for item in items]).delete()
     if connection.keeps_capture:

@@ -12,6 +12,7 @@ from config.errors import AppError, CredentialsError
 from connectors.actors import sync_actor
 from connectors.models import Connection, SyncRun
 from connectors.services.lease import Lease, LeaseLostError
+from connectors.services.queueing import queue_noticed_change
 
 _MOST_WARNINGS = 100
 _CREDENTIAL_FAILURES = 3  # in a row, then the connection waits for a person
@@ -41,6 +42,7 @@ def end_run(run: SyncRun, status: SyncRun.Status, error: AppError | None = None)
     connection = Connection.objects.select_for_update().get(id=run.connection_id)
     if status in {Status.SUCCEEDED, Status.PARTIAL}:
         _reward(connection, run)
+        queue_noticed_change(connection)
     elif isinstance(error, CredentialsError):
         _count_credential_failure(connection, error)
     _forget_old_runs(connection)

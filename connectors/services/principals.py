@@ -16,6 +16,7 @@ from accounts.access import PUBLIC
 from accounts.tenancy import current_tenant_id
 from connectors.base import Capability, Connector, Membership, Record
 from connectors.models import Connection, GroupMembership
+from connectors.native.push import PushConnector
 
 _GROUPS = """
 WITH RECURSIVE reached(name) AS (
@@ -34,6 +35,8 @@ def readers_of(
     """The principals of a record's document. Where the source promises permissions and gives none for a
     record, nobody reads it."""
     asks_source = connection.access == Connection.Access.SOURCE
+    if asks_source and issubclass(connector, PushConnector) and record.principals is not None:
+        return sorted(record.principals)  # the tenant's own names
     if not asks_source or Capability.ACCESS_CONTROL not in connector.capabilities():
         return sorted(connection.principals)
     return sorted({in_name_space(connection, one) for one in record.principals or ()})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -16,6 +15,8 @@ from config.errors import AppError, ConflictError
 from connectors.models import Connection, SyncItem, SyncRun
 from connectors.services.lease import STALE_AFTER
 from connectors.services.outcomes import end_run
+from connectors.services.queueing import WEBHOOK, queue_noticed_change, queue_run
+from connectors.standing import has_index_error
 
 _UNCLAIMED_AFTER = timedelta(seconds=60)
 
@@ -28,12 +29,8 @@ def start_run(
     """Queue a run for a person or a program. Raises `ConflictError` while another one is unfinished, or
     when the connection is not active."""
     actor.require(Action.WRITE)
-    if connection.status != Connection.Status.ACTIVE:
-        raise ConflictError(
-            f"The connection is {connection.get_status_display().lower()}. "
-            f"{connection.status_reason or 'Resume it first.'}"
-        )
-    run = _queue(connection, kind, trigger=actor.label)
+    require_active(connection)
+    run = queue_run(connection, kind, trigger=actor.label)
     if run is None:
         raise ConflictError("A sync of this connection is going on. Wait for it, or cancel it.")
     record_event(
@@ -43,21 +40,50 @@ def start_run(
     return run
 
 
+def require_active(connection: Connection) -> None:
+    """Raise `ConflictError` saying why a connection takes nothing in."""
+    if connection.status != Connection.Status.ACTIVE:
+        raise ConflictError(
+            f"The connection is {connection.get_status_display().lower()}. "
+            f"{connection.status_reason or 'Resume it first.'}"
+        )
+
+
 def start_unattended(
     tenant_id: UUID, connection_id: UUID, *, kind: SyncRun.Kind, trigger: str
 ) -> SyncRun | None:
-    """Queue a run for a schedule or a webhook. What stands in the way is recorded as a skipped run, except
-    that a run goes on already and will see the change. None when there is no such connection."""
+    """Queue a run for a schedule. What stands in the way is recorded as a skipped run. None when there is no
+    such connection."""
     with tenant_scope(tenant_id):
         connection = Connection.objects.filter(id=connection_id).first()
         if connection is None:
             return None
         if connection.status == Connection.Status.ACTIVE:
-            run = _queue(connection, kind, trigger=trigger)
+            run = queue_run(connection, kind, trigger=trigger)
             reason = "The run before has not ended."
         else:
             run, reason = None, f"The connection is {connection.get_status_display().lower()}."
         return run or _skipped(connection, kind, trigger, reason)
+
+
+def follow_change(tenant_id: UUID, connection_id: UUID) -> SyncRun | None:
+    """Queue a run for a source that tells of a change. One that has not begun yet will see the change; one
+    that is going on may be past it, and is followed by another one. Not to be called in a transaction."""
+    with tenant_scope(tenant_id):
+        connections = Connection.objects.filter(id=connection_id, status=Connection.Status.ACTIVE)
+        connection = connections.first()
+        if connection is None:
+            return None
+        run = queue_run(connection, Kind.INCREMENTAL, trigger=WEBHOOK)
+        waiting = Q(status=Status.QUEUED, started_at=None, kind__in=[Kind.INCREMENTAL, Kind.FULL])
+        if run is not None or connection.runs.filter(waiting).exists():
+            return run
+    with tenant_scope(tenant_id):
+        connections.update(change_noticed=True)
+    # The run may have ended between the two: whoever ends one now sees the mark, else it is ours to see.
+    with tenant_scope(tenant_id):
+        connection = connections.first()
+        return None if connection is None else queue_noticed_change(connection)
 
 
 def cancel_run(*, actor: Actor, run: SyncRun) -> SyncRun:
@@ -78,6 +104,10 @@ def cancel_run(*, actor: Actor, run: SyncRun) -> SyncRun:
 def retry_item(*, actor: Actor, item: SyncItem) -> SyncRun:
     """Queue a run over the failed items, this one included."""
     actor.require(Action.WRITE)
+    if item.status == SyncItem.Status.STORED and has_index_error(item):
+        raise ConflictError(
+            "The source was read; it is the document that could not be indexed. Process it again."
+        )
     if item.status != SyncItem.Status.FAILED:
         raise ConflictError("Only failed items are tried again.")
     return start_run(actor=actor, connection=item.connection, kind=Kind.RETRY)
@@ -114,25 +144,6 @@ def fail_run(tenant_id: UUID, run_id: UUID, error: AppError) -> None:
         run = SyncRun.objects.select_for_update().filter(id=run_id).first()
         if run is not None and run.is_unfinished:
             end_run(run, Status.FAILED, error)
-
-
-def _queue(connection: Connection, kind: SyncRun.Kind, *, trigger: str) -> SyncRun | None:
-    from connectors.tasks import sync_task  # noqa: PLC0415 - tasks call services
-
-    run = SyncRun(
-        connection=connection,
-        kind=kind,
-        trigger=trigger[:300],
-        cursor=connection.cursor if kind == Kind.INCREMENTAL else {},
-    )
-    try:
-        with transaction.atomic():
-            run.save(force_insert=True)
-    except IntegrityError:  # one at a time
-        return None
-    ids = (str(connection.tenant_id), str(run.id))
-    transaction.on_commit(lambda: sync_task.delay(*ids))
-    return run
 
 
 def _skipped(connection: Connection, kind: SyncRun.Kind, trigger: str, reason: str) -> SyncRun:

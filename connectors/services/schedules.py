@@ -11,12 +11,18 @@ from celery.schedules import ParseException, crontab
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
 from config.errors import FieldError, InvalidInputError
+from connectors.base import ConnectorSpec
 from connectors.models import Connection, SyncRun
 
 _TASK = "connectors.scheduled_sync"
 _LEAST_MINUTES, _MOST_MINUTES = 1, 60 * 24 * 31
 _HINT = 'Write {"every_minutes": 60}, or {"cron": "0 6 * * *", "time_zone": "Europe/Berlin"}, or {} for none.'
 _KINDS = {"schedule": SyncRun.Kind.INCREMENTAL, "full_schedule": SyncRun.Kind.FULL}
+
+
+def default_schedule(spec: ConnectorSpec) -> dict[str, int]:
+    """The schedule of a connection that is given none; empty where there is nothing to ask for."""
+    return {"every_minutes": spec.sync_every_minutes} if spec.sync_every_minutes else {}
 
 
 def validate_schedule(field: str, schedule: Any) -> None:
