@@ -17,6 +17,7 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 api_v1: list[URLPattern | URLResolver] = [
     path("", include("accounts.api.urls")),
     path("", include("knowledge.api.urls")),
+    path("", include("connectors.api.urls")),
     path("", include("search.api.urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [

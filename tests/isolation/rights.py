@@ -11,6 +11,7 @@ from accounts.access import Action
 from accounts.api.permissions import ANY_ACTOR, Right
 from accounts.models import Tenant
 from accounts.tenancy import tenant_scope
+from connectors.models import Connection, SyncItem, SyncRun
 from knowledge.models import Chunk, Document, KnowledgeBase, ReEmbedding
 from search.models import GoldenQuery, GoldenRun, SearchQuery, SynonymSet
 from tests.factories import make_key, make_membership
@@ -19,11 +20,13 @@ from tests.factories import make_key, make_membership
 @dataclass(frozen=True, slots=True)
 class Route:
     """The right each method needs; for routes about one object, how to make one in a tenant, and a
-    body that is valid, so that the answer depends on the object alone."""
+    body that is valid, so that the answer depends on the object alone. `name`: of a thing that every
+    tenant sees."""
 
     rights: Mapping[str, Right]
     make: Callable[[Tenant], UUID] | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
 
 def _key(tenant: Tenant) -> UUID:
@@ -106,6 +109,41 @@ def _synonyms(tenant: Tenant) -> UUID:
     return synonyms.id
 
 
+def _connection(tenant: Tenant, connector: str = "folder") -> UUID:
+    base_id = _base(tenant)
+    with tenant_scope(tenant.id):
+        connection = Connection(
+            knowledge_base_id=base_id,
+            connector=connector,
+            name="Secret",
+            config={"path": "/nowhere"} if connector == "folder" else {},
+        )
+        connection.save()
+    return connection.id
+
+
+def _pushed(tenant: Tenant) -> UUID:
+    return _connection(tenant, "push")
+
+
+def _sync_run(tenant: Tenant) -> UUID:
+    connection_id = _connection(tenant)
+    with tenant_scope(tenant.id):
+        run = SyncRun(connection_id=connection_id, kind="full", trigger="someone")
+        run.save()
+    return run.id
+
+
+def _sync_item(tenant: Tenant) -> UUID:
+    """One with the id of its connection, for the route names both."""
+    connection_id = _connection(tenant)
+    with tenant_scope(tenant.id):
+        SyncItem(
+            id=connection_id, connection_id=connection_id, external_id="secret", status="failed"
+        ).save(force_insert=True)
+    return connection_id
+
+
 READ, WRITE, ADMIN, SEARCH = Action.READ, Action.WRITE, Action.ADMIN, Action.SEARCH
 ROUTES: dict[str, Route] = {
     "me/": Route({"GET": ANY_ACTOR}),
@@ -136,6 +174,25 @@ ROUTES: dict[str, Route] = {
     "documents/<str:pk>/text/": Route({"GET": READ}, _document),
     "documents/<str:pk>/reprocess/": Route({"POST": WRITE}, _document),
     "chunks/<str:pk>/": Route({"GET": READ, "PATCH": WRITE}, _chunk, {"enabled": False}),
+    "connectors/": Route({"GET": READ}),
+    "connectors/<str:kind>/": Route({"GET": READ}, name="folder"),
+    "connections/": Route({"GET": WRITE, "POST": WRITE}),
+    "connections/<str:pk>/": Route(
+        {"GET": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _connection, {"name": "Mine"}
+    ),
+    "connections/<str:pk>/check/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/browse/": Route({"GET": WRITE}, _connection),
+    "connections/<str:pk>/pause/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/resume/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/approve-deletions/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/sync/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/runs/": Route({"GET": WRITE}, _connection),
+    "connections/<str:pk>/items/": Route({"GET": WRITE}, _connection),
+    "connections/<str:pk>/items/<str:item_pk>/retry/": Route({"POST": WRITE}, _sync_item),
+    "connections/<str:pk>/retry-failed/": Route({"POST": WRITE}, _connection),
+    "connections/<str:pk>/records/": Route({"POST": WRITE}, _pushed, {"delete": ["secret"]}),
+    "sync-runs/<str:pk>/": Route({"GET": WRITE}, _sync_run),
+    "sync-runs/<str:pk>/cancel/": Route({"POST": WRITE}, _sync_run),
     "golden-queries/": Route({"GET": WRITE, "POST": WRITE}),
     "golden-queries/<str:pk>/": Route(
         {"GET": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _golden, {"note": "Mine"}
@@ -153,4 +210,8 @@ ROUTES: dict[str, Route] = {
     ),
     "searches/": Route({"GET": ADMIN}),
     "searches/<str:pk>/feedback/": Route({"POST": SEARCH}, _search, {"rating": "up"}),
+}
+# Routes without an actor: why they may be open.
+OPEN_ROUTES: dict[str, str] = {
+    "hooks/<str:pk>/": "the connector checks the sender's signature; see tests/connectors/test_hooks.py",
 }
