@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from django.conf import settings
 from pydantic import Field
 
 from config.errors import InvalidInputError, RejectedError
@@ -23,14 +22,18 @@ from connectors.base import (
     Connector,
     ConnectorSpec,
     Cursor,
+    Deletion,
     Event,
     Failure,
     File,
     Node,
+    Notice,
     Record,
     Refetch,
     Settings,
 )
+from connectors.local_folders import allowed_folder
+from connectors.patterns import is_wanted
 
 _PAGE = 200
 
@@ -53,7 +56,10 @@ class FolderConfig(Settings):
 
 
 class FolderConnector(Connector[FolderConfig], Browsable, Refetch):
-    """Lists the whole folder each time, which is cheap; files are read when time or size has changed."""
+    """Lists the whole folder each time, which is cheap; files are read when time or size has changed.
+
+    Links are not followed. Names are bytes to the system: what is not UTF-8 in them is shown, not lost.
+    """
 
     spec = ConnectorSpec(
         kind="folder",
@@ -68,9 +74,7 @@ class FolderConnector(Connector[FolderConfig], Browsable, Refetch):
     def check(self) -> str:
         """The folder, when it can be listed."""
         root = self._root()
-        with os.scandir(root) as entries:
-            count = sum(1 for _ in entries)
-        return f"{root}: {count} entries"
+        return f"{root}: {len(_entries(root))} entries"
 
     def pull(self, cursor: Cursor) -> Iterator[Event]:
         """Every file. Without a complete listing nothing counts as deleted."""
@@ -82,99 +86,127 @@ class FolderConnector(Connector[FolderConfig], Browsable, Refetch):
                 yield Checkpoint({})
         yield from failures
         yield Checkpoint({})
-        if not failures:
+        if not _entries(root):
+            yield Notice(f"{root} is empty. In case a share is not mounted, nothing was deleted.")
+        elif not failures:
             yield Complete()
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
-        """Single files."""
+        """Single files, out of a listing where their names are not plain."""
         root = self._root()
-        for external_id in external_ids:
-            path = root / external_id
-            if _is_inside(path, root) and path.is_file():
+        missing = set(external_ids)
+        failures: list[Failure] = []
+        for path in self._files(root, failures):
+            if (name := _shown(path.relative_to(root))) in missing:
+                missing.remove(name)
                 yield self._record(root, path)
+        unread = {failure.external_id for failure in failures}
+        for name in sorted(missing):
+            if not unread:
+                yield Deletion(name)
+            elif name not in unread:
+                yield Failure(name, "A folder could not be listed; it may be in there.")
+        yield from failures
 
     def browse(self, parent: str) -> list[Node]:
         """Folders in a folder."""
         root = self._root()
         place = root / parent
-        if not _is_inside(place, root):
-            raise InvalidInputError("That place lies outside the folder.")
-        with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-        return [Node(f"{parent}/{name}".lstrip("/"), name, has_children=True) for name in names]
+        try:
+            if not _is_inside(place, root):
+                raise InvalidInputError("That place lies outside the folder.")
+            names = [entry.name for entry in _entries(place) if entry.is_dir(follow_symlinks=False)]
+        except (OSError, ValueError) as error:
+            raise InvalidInputError("That place cannot be listed.") from error
+        return [
+            Node(_shown(Path(parent, name)), _shown(Path(name)), has_children=True)
+            for name in sorted(names)
+        ]
 
     def _root(self) -> Path:
-        root = Path(self.config.path).expanduser().resolve()
-        allowed = [Path(folder).resolve() for folder in settings.GROUNDWORK_LOCAL_FOLDERS]
-        if not any(root == folder or folder in root.parents for folder in allowed):
-            raise InvalidInputError(
-                f"{root} may not be connected. The operator names the folders that may be in "
-                "GROUNDWORK_LOCAL_FOLDERS."
-            )
+        root = allowed_folder(self.config.path)
         if not root.is_dir():
             # Perhaps a share that is not mounted: nothing is taken for deleted.
             raise RejectedError(f"{root} is not there, or is no folder.")
+        try:
+            _entries(root)
+        except OSError as error:
+            raise RejectedError(f"{root} cannot be listed: {error.strerror}.") from error
         return root
 
-    def _files(self, folder: Path, failures: list[Failure]) -> Iterator[Path]:
-        root = self._root()
-        stack = [folder]
+    def _files(self, root: Path, failures: list[Failure]) -> Iterator[Path]:
+        """Those that are wanted, folder by folder in the order of names."""
+        stack = [root]
         while stack:
             self.context.pause(0)
             place = stack.pop()
             try:
-                with os.scandir(place) as found:
-                    entries = sorted(found, key=lambda entry: entry.name, reverse=True)
+                entries = _entries(place)
             except OSError as error:
-                name = str(place.relative_to(root))
+                name = _shown(place.relative_to(root))
                 failures.append(Failure(name, f"Cannot be listed: {error.strerror}."))
                 continue
-            files = []
-            for entry in entries:
-                if entry.name.startswith(".") and not self.config.hidden:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    stack.append(Path(entry.path))
-                elif entry.is_file(follow_symlinks=False):
-                    files.append(Path(entry.path))
-            yield from (path for path in reversed(files) if self._is_wanted(path, root))
+            seen = [one for one in entries if self.config.hidden or not one.name.startswith(".")]
+            folders = [Path(one.path) for one in seen if one.is_dir(follow_symlinks=False)]
+            stack.extend(reversed(folders))
+            for entry in seen:
+                path = Path(entry.path)
+                if entry.is_file(follow_symlinks=False) and self._is_wanted(path, root):
+                    yield path
 
     def _is_wanted(self, path: Path, root: Path) -> bool:
-        name = str(path.relative_to(root))
-        included = not self.config.include or _matches(name, self.config.include)
-        return included and not _matches(name, self.config.exclude)
+        name = _shown(path.relative_to(root))
+        return is_wanted(name, self.config.include, self.config.exclude)
 
     def _record(self, root: Path, path: Path) -> Record | Failure:
-        # File names are bytes; what is not UTF-8 in them is shown, not lost.
-        name = os.fsencode(path.relative_to(root)).decode("utf-8", "backslashreplace")
+        way = path.relative_to(root)
+        name = _shown(way)
         try:
-            facts = path.stat()
+            facts = path.lstat()
         except OSError as error:
             return Failure(name, f"Cannot be read: {error.strerror}.")
         return Record(
             external_id=name,
-            title=path.stem.encode("utf-8", "backslashreplace").decode(),
-            body=File(partial(_opened, path), Path(name).name, size=facts.st_size),
+            title=_shown(Path(path.stem)),
+            body=File(partial(_opened, root, way), _shown(Path(path.name)), size=facts.st_size),
             version=f"{facts.st_mtime_ns}-{facts.st_size}",
-            breadcrumbs=Path(name).parts[:-1],
+            breadcrumbs=tuple(_shown(Path(part)) for part in way.parts[:-1]),
             updated_at=datetime.fromtimestamp(facts.st_mtime, UTC),
             metadata={"path": name},
         )
 
 
-def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+def _opened(root: Path, way: Path) -> AbstractContextManager[BinaryIO]:
     try:
-        # A link put in the place of the file since it was listed is not followed out of the folder.
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb")
+        descriptor = _descriptor(root, way)
     except OSError as error:
-        raise RejectedError(f"{path.name} cannot be read: {error.strerror}.") from error
+        raise RejectedError(f"{_shown(way)} cannot be read: {error.strerror}.") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RejectedError(f"{_shown(way)} is no file any more.")
+    return os.fdopen(descriptor, "rb")
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(
-        fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(Path(name).name, pattern)
-        for pattern in patterns
-    )
+def _descriptor(root: Path, way: Path) -> int:
+    """Opened step by step from the root: a link put in the place of a folder or of the file since they were
+    listed is not followed. Without O_NONBLOCK a pipe that nobody writes to would hold up the run."""
+    place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    for part in way.parts:
+        above = place
+        try:
+            place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=above)
+        finally:
+            os.close(above)
+    return place
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_inside(path: Path, root: Path) -> bool:
