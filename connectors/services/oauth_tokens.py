@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
+from uuid import UUID
 
+import redis
 import requests
 from django.conf import settings
-from django.core.cache import cache
 from requests.auth import AuthBase
 
 from accounts.tenancy import tenant_scope
-from config.errors import CredentialsError, RejectedError
-from config.http import HttpClient
+from config.errors import TransientError
 from connectors.base import OAuthEndpoints
 from connectors.models import Connection
-from connectors.registry import connector_class
-
-logger = logging.getLogger(__name__)
+from connectors.services.oauth_client import endpoints_of, request_tokens
 
 _AHEAD_S = 120.0  # renewed so long before the end
-_LOCK_S = 60.0  # a renewal takes no longer, or its worker is gone
+_LOCK_S = 120.0  # a renewal takes no longer, or its worker is gone
 
 
 class OAuthBearer(AuthBase):
@@ -39,9 +39,10 @@ class OAuthBearer(AuthBase):
         return request
 
     def renew(self) -> bool:
-        """New tokens, from the source or from the worker that was faster. False when there are none."""
+        """New tokens, from the source or from the worker that was faster. False when there are none. Not to be
+        called in a transaction: if that is rolled back, a refresh token that is good for one use is lost."""
         refused = self._tokens.get("access_token")
-        with cache.lock(f"oauth:{self._connection.id}", timeout=_LOCK_S):  # type: ignore[attr-defined]
+        with renewal_lock(self._connection.id):
             self._tokens = self._stored()
             if self._tokens.get("access_token") != refused and not self._is_ending():
                 return True
@@ -49,12 +50,10 @@ class OAuthBearer(AuthBase):
 
     def _fetch(self) -> bool:
         endpoints = endpoints_of(self._connection)
-        if endpoints is None:
-            return False
-        form = _grant(endpoints, self._tokens)
+        form = None if endpoints is None else _grant(endpoints, self._tokens)
         if form is None:
             return False
-        answer = token_request(self._connection, endpoints, self._tokens, form)
+        answer = request_tokens(self._connection, self._tokens, form)
         self._tokens = {**self._tokens, **answer}
         store_tokens(self._connection, self._tokens)
         return True
@@ -74,11 +73,6 @@ class OAuthBearer(AuthBase):
         return expires_at is not None and time.time() > expires_at - _AHEAD_S
 
 
-def endpoints_of(connection: Connection) -> OAuthEndpoints | None:
-    """Where a connection's tokens come from."""
-    return connector_class(connection.connector).spec.method(connection.auth_method).oauth
-
-
 def store_tokens(connection: Connection, tokens: dict[str, Any]) -> None:
     """Write tokens at once: a refresh token may be good for one use only."""
     connection.credentials = tokens
@@ -88,50 +82,19 @@ def store_tokens(connection: Connection, tokens: dict[str, Any]) -> None:
         )
 
 
-def token_request(
-    connection: Connection, endpoints: OAuthEndpoints, tokens: dict[str, Any], form: dict[str, str]
-) -> dict[str, Any]:
-    """Ask the token endpoint (RFC 6749). Returns the tokens of the answer as they are stored. Raises
-    `CredentialsError` when the source refuses."""
-    client_id, secret = client_of(connection, tokens)
-    if endpoints.basic_client and secret:
-        auth: AuthBase | None = requests.auth.HTTPBasicAuth(client_id, secret)
-    else:
-        auth = None
-        form = {**form, "client_id": client_id, **({"client_secret": secret} if secret else {})}
-    url = endpoints.token_url.format_map(connection.config)
+@contextmanager
+def renewal_lock(connection_id: UUID) -> Iterator[None]:
+    """One process at a time gets tokens for a connection. Raises `TransientError` when another one takes
+    very long."""
+    lock = _valkey().lock(f"oauth:{connection_id}", timeout=_LOCK_S, blocking_timeout=_LOCK_S)
+    if not lock.acquire():
+        raise TransientError("Another worker has been renewing the access for too long.")
     try:
-        answer = HttpClient(auth=auth).request(
-            "POST", url, data=form, headers={"Accept": "application/json"}
-        )
-        found = answer.json()
-    except (RejectedError, ValueError) as error:
-        raise CredentialsError("The source does not renew the access. Sign in again.") from error
-    if not isinstance(found, dict) or not found.get("access_token"):
-        raise CredentialsError("The source gave no access. Sign in again.")
-    return stored_tokens(found)
-
-
-def stored_tokens(answer: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a token answer."""
-    tokens: dict[str, Any] = {"access_token": answer["access_token"], "expires_at": None}
-    if answer.get("refresh_token"):
-        tokens["refresh_token"] = answer["refresh_token"]
-    if answer.get("expires_in"):
-        tokens["expires_at"] = time.time() + float(answer["expires_in"])
-    return tokens
-
-
-def client_of(connection: Connection, tokens: dict[str, Any]) -> tuple[str, str]:
-    """The OAuth client: the tenant's own, or the installation's (GROUNDWORK_OAUTH_CLIENTS)."""
-    if tokens.get("client_id"):
-        return str(tokens["client_id"]), str(tokens.get("client_secret", ""))
-    clients: dict[str, tuple[str, str]] = settings.GROUNDWORK_OAUTH_CLIENTS
-    if connection.connector not in clients:
-        raise CredentialsError(
-            "No OAuth client is configured. Enter your own client id and secret, or ask the operator."
-        )
-    return clients[connection.connector]
+        yield
+    finally:
+        # Else it has run out, and the tokens are stored all the same.
+        with suppress(redis.exceptions.LockNotOwnedError):
+            lock.release()
 
 
 def _grant(endpoints: OAuthEndpoints, tokens: dict[str, Any]) -> dict[str, str] | None:
@@ -141,3 +104,9 @@ def _grant(endpoints: OAuthEndpoints, tokens: dict[str, Any]) -> dict[str, str] 
     if tokens.get("refresh_token"):
         return {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
     return None
+
+
+@cache
+def _valkey() -> redis.Redis:
+    client: redis.Redis = redis.Redis.from_url(settings.REDIS_URL)
+    return client
