@@ -11,11 +11,12 @@ from accounts.access import Action, Actor
 from accounts.services.audit import record_event
 from config.errors import ConflictError, FieldError, InvalidInputError
 from config.secrets import SealedError, reseal
-from connectors.base import Browsable, LiveHit, LiveSearch, Node
+from connectors.base import Browsable, Node
 from connectors.models import Connection, SyncRun
 from connectors.registry import connector_class
 from connectors.services import capture
 from connectors.services.opening import (
+    Patience,
     auth_method,
     open_connector,
     parse_config,
@@ -37,6 +38,7 @@ _CHANGEABLE = frozenset(
     }
 )  # fmt: skip
 _BATCH = 500
+_SOMEBODY_WAITS = Patience(attempts=2, read_timeout_s=20.0)
 
 
 def create_connection(
@@ -131,24 +133,16 @@ def check_connection(*, actor: Actor, connection: Connection) -> str:
     """Try it now. Returns who or what was reached; raises what stands in the way. Not to be called in a
     transaction: it waits for the source."""
     actor.require(Action.WRITE)
-    return open_connector(connection).check()
+    return open_connector(connection, patience=_SOMEBODY_WAITS).check()
 
 
 def browse_connection(*, actor: Actor, connection: Connection, parent: str = "") -> list[Node]:
     """The places of the source below one of them. Raises `InvalidInputError` when it has none to show."""
     actor.require(Action.WRITE)
-    connector = open_connector(connection)
+    connector = open_connector(connection, patience=_SOMEBODY_WAITS)
     if not isinstance(connector, Browsable):
         raise InvalidInputError(f"{connector.spec.name} has no places to choose from.")
     return connector.browse(parent)
-
-
-def search_source(connection: Connection, query: str, limit: int) -> list[LiveHit]:
-    """Search at the source. Raises `RemoteError`, or `InvalidInputError` when it cannot be searched."""
-    connector = open_connector(connection)
-    if not isinstance(connector, LiveSearch):
-        raise InvalidInputError(f"{connector.spec.name} cannot be searched at the source.")
-    return connector.search(query, limit)[:limit]
 
 
 def rotate_credentials() -> tuple[int, int]:

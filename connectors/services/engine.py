@@ -42,7 +42,7 @@ from connectors.services import capture
 from connectors.services.batch import Batch
 from connectors.services.deletions import sweep
 from connectors.services.lease import Lease, LeaseLostError, RunCancelledError
-from connectors.services.opening import open_connector
+from connectors.services.opening import Patience, open_connector
 from connectors.services.outcomes import finish_run, note_warning, postpone_run
 from connectors.services.principals import replace_memberships
 
@@ -101,7 +101,7 @@ def _work_off(lease: Lease) -> None:
             f"The worker has ended {_MOST_DEATHS} times at the same place. See its log for why (memory?), "
             "then start the sync again."
         )
-    connector = open_connector(connection, pause=lease.pause)
+    connector = open_connector(connection, patience=Patience(lease.pause))
     work = _Work(lease, run, connection, connector)
     if isinstance(connector, Memberships) and run.kind in {Kind.INCREMENTAL, Kind.FULL}:
         _sync_memberships(work, connector)

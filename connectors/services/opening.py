@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,15 +22,24 @@ from connectors.services.oauth_tokens import OAuthBearer
 from connectors.services.pacing import admission
 
 
-def open_connector(
-    connection: Connection, *, pause: Callable[[float], None] = time.sleep
-) -> Connector[Any]:
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How a connector waits: `pause` sleeps and may raise to end the work; a request is tried so often, and
+    read so long."""
+
+    pause: Callable[[float], None] = time.sleep
+    attempts: int = 5
+    read_timeout_s: float = 60.0
+
+
+def open_connector(connection: Connection, *, patience: Patience = Patience()) -> Connector[Any]:
     """A connector that is ready to work. Raises `InvalidInputError` naming what is not configured."""
     found = connector_class(connection.connector)
     config = parse_config(found.spec, connection.config)
     method = auth_method(found.spec, connection.auth_method)
     credentials = parse_credentials(method, connection.credentials)
-    return found(config, credentials, _context(connection, found.spec, method, credentials, pause))
+    context = _context(connection, found.spec, method, credentials, patience)
+    return found(config, credentials, context)
 
 
 def parse_config(spec: ConnectorSpec, values: Mapping[str, Any]) -> Any:
@@ -70,14 +80,20 @@ def _context(
     spec: ConnectorSpec,
     method: AuthMethod,
     credentials: Settings,
-    pause: Callable[[float], None],
+    patience: Patience,
 ) -> Context:
     auth: AuthBase | None = None
     if method.oauth is not None:
         auth = OAuthBearer(connection)
     elif method.auth is not None:
         auth = method.auth(credentials)
-    pacing = Pacing(pause=pause, admit=admission(connection, spec.rate_limit, pause))
+    pause = patience.pause
+    pacing = Pacing(
+        pause,
+        admission(connection, spec.rate_limit, pause),
+        patience.attempts,
+        patience.read_timeout_s,
+    )
     return Context(
         client=partial(_client, auth, pacing),
         pause=pause,

@@ -12,10 +12,16 @@ from accounts.tenancy import tenant_scope
 from connectors import registry, tasks
 from connectors.base import Event
 from connectors.models import Connection, SyncItem, SyncRun
+from connectors.services import lease
 from connectors.services.connections import create_connection
 from connectors.services.runs import start_run
 from knowledge.models import Document, KnowledgeBase
-from tests.connectors.scripted import RefetchingConnector, RestrictedConnector, ScriptedConnector
+from tests.connectors.scripted import (
+    RefetchingConnector,
+    RestrictedConnector,
+    ScriptedConnector,
+    SearchableConnector,
+)
 from tests.knowledge.conftest import base, keeper, workers  # noqa: F401
 from tests.workers import Workers
 
@@ -23,6 +29,7 @@ _SCRIPTED = {
     "scripted": ScriptedConnector,
     "restricted": RestrictedConnector,
     "refetching": RefetchingConnector,
+    "searchable": SearchableConnector,
 }
 
 
@@ -55,6 +62,8 @@ class Syncs:
 
     def __init__(self, actor: Actor, workers: Workers, monkeypatch: Any) -> None:  # noqa: F811
         self._actor, self._workers = actor, workers
+        # The heartbeat has a database connection of its own, which sees nothing of a test's transaction.
+        monkeypatch.setattr(lease, "_BEAT_EVERY_S", 3600.0)
         self.delayed: list[tuple[str, str]] = []
         monkeypatch.setattr(tasks.sync_task, "delay", lambda *ids: self.delayed.append(ids))
         monkeypatch.setattr(

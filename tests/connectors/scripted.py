@@ -15,6 +15,8 @@ from connectors.base import (
     Cursor,
     Event,
     File,
+    LiveHit,
+    LiveSearch,
     Membership,
     Memberships,
     Record,
@@ -88,6 +90,22 @@ class RefetchingConnector(ScriptedConnector, Refetch):
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
         return type(self).again(external_ids)
+
+
+class SearchableConnector(ScriptedConnector, LiveSearch):
+    """The same, searchable at the source."""
+
+    spec = ConnectorSpec(
+        kind="searchable",
+        name="Searchable",
+        description="Plays a script.",
+        category="Test",
+        config=ScriptedConfig,
+    )
+    answer: ClassVar[Callable[[ScriptedConfig, str], list[LiveHit]]]
+
+    def search(self, query: str, limit: int) -> list[LiveHit]:
+        return type(self).answer(self.config, query)
 
 
 def text(external_id: str, content: str = "", **facts: Any) -> Record:
