@@ -1,0 +1,1 @@
+"""Atlassian's cloud: Jira and Confluence."""
