@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from celery.schedules import ParseException, crontab
+from django.db.models import Manager
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
 from config.errors import FieldError, InvalidInputError
@@ -77,10 +78,9 @@ def _timing(field: str, schedule: Any) -> dict[str, Any] | None:
 def _interval(field: str, minutes: Any) -> IntervalSchedule:
     if type(minutes) is not int or not _LEAST_MINUTES <= minutes <= _MOST_MINUTES:
         raise _fault(field, f"every_minutes is a number from {_LEAST_MINUTES} to {_MOST_MINUTES}.")
-    schedule, _ = IntervalSchedule.objects.get_or_create(
-        every=minutes, period=IntervalSchedule.MINUTES
+    found: IntervalSchedule = _shared(
+        IntervalSchedule.objects, every=minutes, period=IntervalSchedule.MINUTES
     )
-    found: IntervalSchedule = schedule
     return found
 
 
@@ -89,18 +89,23 @@ def _crontab(field: str, text: Any, time_zone: Any) -> CrontabSchedule:
     if len(parts) != 5:
         raise _fault(field, "cron has five parts: minute, hour, day of month, month, day of week.")
     try:
-        crontab(*(parts[i] for i in (0, 1, 4, 2, 3)))
         zone = ZoneInfo(str(time_zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise _fault(field, f"{time_zone!r} is no time zone.") from error
+    try:
+        crontab(*(parts[i] for i in (0, 1, 4, 2, 3)))
     except (ParseException, ValueError) as error:
         raise _fault(field, f"{text!r} is no cron expression: {error}.") from error
-    except (ZoneInfoNotFoundError, OSError) as error:
-        raise _fault(field, f"{time_zone!r} is no time zone.") from error
-    schedule, _ = CrontabSchedule.objects.get_or_create(
-        minute=parts[0], hour=parts[1], day_of_month=parts[2], month_of_year=parts[3],
-        day_of_week=parts[4], timezone=zone,
+    found: CrontabSchedule = _shared(
+        CrontabSchedule.objects, minute=parts[0], hour=parts[1], day_of_month=parts[2],
+        month_of_year=parts[3], day_of_week=parts[4], timezone=zone,
     )  # fmt: skip
-    found: CrontabSchedule = schedule
     return found
+
+
+def _shared(rows: Manager[Any], **values: Any) -> Any:
+    """A row of the scheduler's, which has no constraint against twins: any of them will do."""
+    return rows.filter(**values).order_by("pk").first() or rows.create(**values)
 
 
 def _fault(field: str, message: str) -> InvalidInputError:
