@@ -463,6 +463,34 @@ UNFOLD = {
                 ],
             },
             {
+                "title": "Sources",
+                "items": [
+                    {
+                        "title": "Connections",
+                        "icon": "hub",
+                        "link": reverse_lazy("admin:connectors_connection_changelist"),
+                        # The gallery lies below the connections' address and has its own entry.
+                        "active": lambda request: (
+                            "/connectors/connection/" in request.path
+                            and not request.path.endswith("/gallery/")
+                        ),
+                        "permission": "connectors.admin.may_keep_sources",
+                    },
+                    {
+                        "title": "Connector gallery",
+                        "icon": "apps",
+                        "link": reverse_lazy("admin:connectors_gallery"),
+                        "permission": "connectors.admin.may_keep_sources",
+                    },
+                    {
+                        "title": "Sync runs",
+                        "icon": "sync",
+                        "link": reverse_lazy("admin:connectors_syncrun_changelist"),
+                        "permission": "connectors.admin.may_keep_sources",
+                    },
+                ],
+            },
+            {
                 "title": "Search",
                 "items": [
                     {
