@@ -48,8 +48,7 @@ class Source:
         self._client: HttpClient = context.client(
             self.base_url, headers=headers, secret_headers=(*keys - {""}, *headers)
         )
-        self._elsewhere: HttpClient = context.client(auth=None)
-        self._max_bytes = context.max_bytes
+        self._context = context
 
     def ask(self, endpoint: Endpoint, scope: Scope) -> Answer:
         """The answer to a single request."""
@@ -80,8 +79,8 @@ class Source:
 
     def download(self, url: str) -> AbstractContextManager[BinaryIO]:
         """A file. Credentials are sent to the source itself only, not to where it keeps its files."""
-        client = self._client if self._is_own(url) else self._elsewhere
-        return client.download(url, max_bytes=self._max_bytes)
+        client = self._client if self._is_own(url) else self._context.client(auth=None)
+        return client.download(url, max_bytes=self._context.max_bytes)
 
     def _request(self, endpoint: Endpoint, scope: Scope) -> Ask:
         headers = {key: render(value, scope) for key, value in endpoint.headers.items()}
