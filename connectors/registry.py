@@ -21,6 +21,7 @@ NATIVE: dict[str, str] = {
     "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
+    "notion": "connectors.native.notion.connector.NotionConnector",
 }
 
 

@@ -121,11 +121,12 @@ def make_connector(
 
 
 @pytest.fixture
-def vendor(settings: Any) -> Iterator[StartVendor]:
-    """`vendor("slack")`: a running description."""
+def vendor(settings: Any, monkeypatch: Any) -> Iterator[StartVendor]:
+    """`vendor("slack")`: a running description. Nobody waits for a place within a connector's rate limit."""
     if not SPECS.is_dir():
         pytest.skip("needs the vendors' API descriptions (../shared/specs) beside the checkout")
     settings.GROUNDWORK_PRIVATE_HOSTS = [HOST]
+    monkeypatch.setattr("connectors.services.opening.admission", lambda *_: lambda: None)
     running: list[Vendor] = []
     with ExitStack() as servers:
 
@@ -134,7 +135,8 @@ def vendor(settings: Any) -> Iterator[StartVendor]:
             return running[-1]
 
         yield start
-    assert [fault for one in running for fault in one.faults] == []
+    if faults := [fault for one in running for fault in one.faults]:
+        pytest.fail(f"what was asked or answered does not fit: {faults[:5]}")
 
 
 @contextmanager
