@@ -22,6 +22,7 @@ NATIVE: dict[str, str] = {
     "github": "connectors.native.github.connector.GithubConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
     "notion": "connectors.native.notion.connector.NotionConnector",
+    "web-search": "connectors.native.web_search.WebSearchConnector",
 }
 
 
