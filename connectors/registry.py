@@ -23,6 +23,7 @@ NATIVE: dict[str, str] = {
     "slack": "connectors.native.slack.connector.SlackConnector",
     "notion": "connectors.native.notion.connector.NotionConnector",
     "web-search": "connectors.native.web_search.WebSearchConnector",
+    "langsmith": "connectors.native.langsmith.LangSmithConnector",
 }
 
 
