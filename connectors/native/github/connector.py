@@ -328,6 +328,8 @@ class GithubConnector(
         try:
             return [row["login"] for row in self._api.rows(f"/repos/{name}/collaborators")]
         except RejectedError as error:
+            if error.status not in {403, 404}:
+                raise
             self.context.log.warning("Collaborators of %s are not shown: %s", name, error.message)
             return []
 
