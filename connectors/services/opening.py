@@ -104,5 +104,7 @@ def _context(
     )
 
 
-def _client(auth: AuthBase | None, pacing: Pacing, base_url: str = "", **more: Any) -> HttpClient:
+def _client(
+    auth: AuthBase | None, pacing: Pacing, /, base_url: str = "", **more: Any
+) -> HttpClient:
     return HttpClient(base_url, auth=more.pop("auth", auth), pacing=pacing, **more)
