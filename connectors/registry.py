@@ -15,6 +15,7 @@ from connectors.base import Connector
 NATIVE: dict[str, str] = {
     "push": "connectors.native.push.PushConnector",
     "folder": "connectors.native.folder.FolderConnector",
+    "rss": "connectors.native.rss.RssConnector",
     "website": "connectors.native.website.connector.WebsiteConnector",
     "confluence": "connectors.native.atlassian.confluence.ConfluenceConnector",
     "jira": "connectors.native.atlassian.jira.JiraConnector",
