@@ -27,21 +27,18 @@ from connectors.base import (
     Cursor,
     Event,
     Failure,
-    File,
     LiveHit,
     LiveSearch,
     Membership,
     Memberships,
     Node,
     Notice,
-    Record,
     Refetch,
     Settings,
-    Text,
 )
-from connectors.native.atlassian.adf import markdown
 from connectors.native.atlassian.confluence_readers import Readers
-from connectors.native.atlassian.site import AtlassianSite, api_token, moment, sign_in
+from connectors.native.atlassian.confluence_records import ContentRecords, container
+from connectors.native.atlassian.site import AtlassianSite, api_token, sign_in
 
 _PAGE = 50  # as many as one CQL query names
 _OVERLAP = timedelta(minutes=10)  # the search index lags behind
@@ -104,6 +101,7 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         super().__init__(config, credentials, context)
         self._site = AtlassianSite(context, credentials, config.site, "confluence")
         self._readers = Readers(self._site)
+        self._records = ContentRecords(self._site, self._readers, context.max_bytes)
 
     def check(self) -> str:
         """Who signs in, and that the spaces are there."""
@@ -158,7 +156,7 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         cql += f" and space in ({keys})" if keys else ""
         cql += f" and space not in ({hidden})" if hidden else ""
         answer = self._site.get("/wiki/rest/api/search", cql=cql, limit=limit, excerpt="indexed")
-        return [self._hit(one) for one in answer["results"] if one.get("content")]
+        return [self._records.hit(one) for one in answer["results"] if one.get("content")]
 
     def browse(self, parent: str) -> list[Node]:
         """Spaces."""
@@ -259,36 +257,10 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         facts = self._facts(row["id"] for row in rows)
         for row in rows:
             try:
-                yield self._document(kind, space, row, facts.get(row["id"]))
+                yield self._records.document(kind, space, row, facts.get(row["id"]))
             except (KeyError, TypeError):
                 message = "Confluence describes this page incompletely."
                 yield Failure(row["id"], message, space["id"])
-
-    def _document(
-        self, kind: str, space: Mapping[str, Any], row: Mapping[str, Any], facts: Mapping[str, Any] | None
-    ) -> Record:  # fmt: skip
-        known = facts or {}
-        body = ((row.get("body") or {}).get("atlas_doc_format") or {}).get("value")
-        labels = ((known.get("metadata") or {}).get("labels") or {}).get("results") or ()
-        return Record(
-            external_id=row["id"],
-            title=row["title"],
-            body=Text(markdown(body)),
-            version=str(row["version"]["number"]),
-            scope=space["id"],
-            url=self._url(row),
-            author=_author(known),
-            breadcrumbs=(space["name"], *(one["title"] for one in known.get("ancestors") or ())),
-            created_at=moment(row.get("createdAt")),
-            updated_at=moment(row["version"].get("createdAt")),
-            metadata={
-                "type": kind,
-                "space": space["key"],
-                "labels": [one["name"] for one in labels],
-                "version": row["version"]["number"],
-            },
-            principals=self._readers.of_content(space["id"], facts),
-        )
 
     # --- comments and attachments ----------------------------------------------------------------
 
@@ -296,77 +268,15 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         self, kind: str, space: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
     ) -> Iterator[Event]:
         """They are read by whoever reads the page they belong to."""
-        pages = self._facts(_container(row).get("id", "") for row in rows)
-        make = self._comment if kind == "comment" else self._attachment
+        pages = self._facts(container(row).get("id", "") for row in rows)
+        make = self._records.comment if kind == "comment" else self._records.attachment
         for row in rows:
-            page = pages.get(_container(row).get("id", ""))
+            page = pages.get(container(row).get("id", ""))
             try:
                 yield make(space, row, page)
             except (KeyError, TypeError):
                 message = f"Confluence describes this {kind} incompletely."
                 yield Failure(row["id"], message, space["id"])
-
-    def _comment(
-        self, space: Mapping[str, Any], row: Mapping[str, Any], page: Mapping[str, Any] | None
-    ) -> Record:
-        body = Text(markdown(((row.get("body") or {}).get("atlas_doc_format") or {}).get("value")))
-        return self._part(space, row, page, f"Re: {_container(row).get('title') or ''}", body)
-
-    def _attachment(
-        self, space: Mapping[str, Any], row: Mapping[str, Any], page: Mapping[str, Any] | None
-    ) -> Record:
-        facts = row.get("extensions") or {}
-        path = (
-            f"/wiki/rest/api/content/{_container(row)['id']}/child/attachment/{row['id']}/download"
-        )
-        body = File(
-            lambda: self._site.client.download(path, max_bytes=self.context.max_bytes),
-            row["title"],
-            facts.get("mediaType") or "",
-            facts.get("fileSize"),
-        )
-        return self._part(space, row, page, row["title"], body)
-
-    def _part(
-        self,
-        space: Mapping[str, Any],
-        row: Mapping[str, Any],
-        page: Mapping[str, Any] | None,
-        title: str,
-        body: Text | File,
-    ) -> Record:
-        return Record(
-            external_id=row["id"],
-            title=title,
-            body=body,
-            version=str(row["version"]["number"]),
-            scope=space["id"],
-            url=self._url(row),
-            author=_author(row),
-            breadcrumbs=(space["name"], _container(row).get("title") or ""),
-            created_at=moment((row.get("history") or {}).get("createdDate")),
-            updated_at=moment(row["version"].get("when")),
-            metadata={
-                "type": row["type"],
-                "space": space["key"],
-                "page": _container(row).get("id"),
-            },
-            principals=self._readers.of_content(space["id"], page),
-        )
-
-    def _hit(self, row: Mapping[str, Any]) -> LiveHit:
-        return LiveHit(
-            external_id=row["content"]["id"],
-            title=row["content"].get("title") or row.get("title") or "",
-            text=row.get("excerpt") or row.get("title") or "",
-            url=f"{self._site.url}/wiki{row.get('url') or ''}",
-            updated_at=moment(row.get("lastModified")),
-            metadata={"type": row["content"].get("type")},
-        )
-
-    def _url(self, row: Mapping[str, Any]) -> str:
-        link = (row.get("_links") or {}).get("webui") or ""
-        return f"{self._site.url}/wiki{link}" if link else self._site.url
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -393,16 +303,6 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
 
 def _checkpoint(positions: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
     return Checkpoint({"spaces": {key: dict(one) for key, one in positions.items()}})
-
-
-def _container(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = row.get("container") or {}
-    return found
-
-
-def _author(content: Mapping[str, Any]) -> str:
-    person = (content.get("history") or {}).get("createdBy") or {}
-    return str(person.get("displayName") or person.get("publicName") or "")
 
 
 def _key(text: str) -> str:

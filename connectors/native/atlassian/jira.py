@@ -24,7 +24,6 @@ from connectors.base import (
     Deletion,
     Event,
     Failure,
-    File,
     LiveHit,
     LiveSearch,
     Node,
@@ -32,12 +31,11 @@ from connectors.base import (
     Record,
     Refetch,
     Settings,
-    Text,
     WebhookAnswer,
     WebhookReceiver,
 )
-from connectors.native.atlassian.adf import markdown
-from connectors.native.atlassian.site import AtlassianSite, api_token, moment, sign_in
+from connectors.native.atlassian.jira_records import IssueRecords
+from connectors.native.atlassian.site import AtlassianSite, api_token, sign_in
 from connectors.signatures import require_signature
 
 _FIELDS = (
@@ -92,6 +90,7 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
     def __init__(self, config: JiraConfig, credentials: Settings, context: Context) -> None:
         super().__init__(config, credentials, context)
         self._site = AtlassianSite(context, credentials, config.site, "jira")
+        self._records = IssueRecords(self._site, with_comments=config.comments)
 
     def check(self) -> str:
         """Who signs in, and that the projects are there."""
@@ -147,7 +146,7 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
             f"project not in ({hidden})" if hidden else "",
         )
         answer = self._issues(jql, "", min(limit, _PAGE))
-        return [self._hit(one) for one in answer["issues"] if self._may_show(one)]
+        return [self._records.hit(one) for one in answer["issues"] if self._may_show(one)]
 
     def browse(self, parent: str) -> list[Node]:
         """Projects."""
@@ -226,91 +225,12 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
             return
         fields = issue["fields"]
         try:
-            yield self._record(issue, fields)
+            yield self._records.issue(issue)
         except RejectedError as error:
             yield Failure(issue["id"], error.message, fields["project"]["id"])
         if self.config.attachments:
-            yield from (self._attachment(issue, one) for one in fields.get("attachment") or ())
-
-    def _record(self, issue: Mapping[str, Any], fields: Mapping[str, Any]) -> Record:
-        parts = [markdown(fields.get("description"))]
-        if self.config.comments:
-            parts += [_comment(one) for one in self._comments(issue)]
-        return Record(
-            external_id=issue["id"],
-            title=f"{issue['key']}: {fields.get('summary') or ''}",
-            body=Text("\n\n".join(filter(None, parts))),
-            version=fields.get("updated") or "",
-            scope=fields["project"]["id"],
-            url=f"{self._site.url}/browse/{issue['key']}",
-            author=_name(fields.get("reporter"), "displayName"),
-            breadcrumbs=_breadcrumbs(fields),
-            created_at=moment(fields.get("created")),
-            updated_at=moment(fields.get("updated")),
-            metadata={
-                "key": issue["key"],
-                "project": fields["project"]["key"],
-                "status": _name(fields.get("status")),
-                "type": _name(fields.get("issuetype")),
-                "priority": _name(fields.get("priority")),
-                "resolution": _name(fields.get("resolution")),
-                "assignee": _name(fields.get("assignee"), "displayName"),
-                "labels": list(fields.get("labels") or ()),
-                "components": [_name(one) for one in fields.get("components") or ()],
-            },
-        )
-
-    def _comments(self, issue: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Those that came along, or all of them when there are more."""
-        found = issue["fields"].get("comment") or {}
-        comments = list(found.get("comments") or ())
-        if len(comments) < int(found.get("total") or 0):
-            comments = []
-            while True:
-                answer = self._site.get(
-                    f"/rest/api/3/issue/{issue['id']}/comment", startAt=len(comments), maxResults=_PAGE
-                )  # fmt: skip
-                comments += answer["comments"]
-                if not answer["comments"] or len(comments) >= answer["total"]:
-                    break
-        return [one for one in comments if not one.get("visibility")]
-
-    def _attachment(self, issue: Mapping[str, Any], facts: Mapping[str, Any]) -> Record:
-        key, project = str(facts["id"]), issue["fields"]["project"]
-        path = f"/rest/api/3/attachment/content/{key}"
-        return Record(
-            external_id=f"{issue['id']}/attachment/{key}",
-            title=facts["filename"],
-            body=File(
-                lambda: self._site.client.download(path, max_bytes=self.context.max_bytes),
-                facts["filename"],
-                facts.get("mimeType") or "",
-                facts.get("size"),
-            ),
-            version=key,  # attachments are never changed, only replaced
-            scope=project["id"],
-            url=f"{self._site.url}/browse/{issue['key']}",
-            author=_name(facts.get("author"), "displayName"),
-            breadcrumbs=(
-                project["name"],
-                f"{issue['key']}: {issue['fields'].get('summary') or ''}",
-            ),
-            created_at=moment(facts.get("created")),
-            metadata={"key": issue["key"], "project": project["key"], "type": "attachment"},
-        )
-
-    def _hit(self, issue: Mapping[str, Any]) -> LiveHit:
-        fields = issue["fields"]
-        return LiveHit(
-            external_id=issue["id"],
-            title=f"{issue['key']}: {fields.get('summary') or ''}",
-            text=markdown(fields.get("description")) or str(fields.get("summary") or ""),
-            url=f"{self._site.url}/browse/{issue['key']}",
-            author=_name(fields.get("reporter"), "displayName"),
-            created_at=moment(fields.get("created")),
-            updated_at=moment(fields.get("updated")),
-            metadata={"status": _name(fields.get("status")), "project": fields["project"]["key"]},
-        )
+            for one in fields.get("attachment") or ():
+                yield self._records.attachment(issue, one, self.context.max_bytes)
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -344,23 +264,6 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
 
 def _checkpoint(positions: Mapping[str, Mapping[str, str]]) -> Checkpoint:
     return Checkpoint({"projects": {key: dict(one) for key, one in positions.items()}})
-
-
-def _breadcrumbs(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    parent = fields.get("parent")
-    above = (
-        f"{parent['key']}: {(parent.get('fields') or {}).get('summary') or ''}" if parent else ""
-    )
-    return (fields["project"]["name"], *([above] if above else []))
-
-
-def _comment(comment: Mapping[str, Any]) -> str:
-    name, day = _name(comment.get("author"), "displayName"), (comment.get("created") or "")[:10]
-    return f"## {name}, {day}\n\n{markdown(comment.get('body'))}"
-
-
-def _name(value: Mapping[str, Any] | None, field: str = "name") -> str:
-    return str((value or {}).get(field) or "")
 
 
 def _key(text: str) -> str:

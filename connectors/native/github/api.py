@@ -24,11 +24,12 @@ class GithubApi:
         return self._client.get_json(path, params)
 
     def find(self, path: str, **params: Any) -> Any:
-        """One answer, or None where there is nothing (404), or nothing yet (an empty repository)."""
-        response = self._client.request(
-            "GET", path, params=params, expected=frozenset({404, _EMPTY, 410})
-        )
-        return None if response.status_code >= 400 else response.json()
+        """One answer, or None where there is nothing."""
+        return self._unless(frozenset({404, 410}), path, params)
+
+    def commits(self, path: str, **params: Any) -> list[Mapping[str, Any]]:
+        """Commits; none in a repository that is empty. A branch that is not there raises."""
+        return self._unless(frozenset({_EMPTY}), path, params) or []
 
     def rows(self, path: str, **params: Any) -> Iterator[Mapping[str, Any]]:
         """Everything in a list, page after page."""
@@ -57,6 +58,10 @@ class GithubApi:
                 return []
             raise
         return cast(list[Mapping[str, Any]], found["items"])
+
+    def _unless(self, missing: frozenset[int], path: str, params: Mapping[str, Any]) -> Any:
+        response = self._client.request("GET", path, params=params, expected=missing)
+        return None if response.status_code in missing else response.json()
 
     def _page(self, path: str, params: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], bool]:
         response = self._client.request("GET", path, params=params)

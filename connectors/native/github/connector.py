@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, SecretStr
+from pydantic import SecretStr
 
 from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
@@ -32,81 +32,23 @@ from connectors.base import (
     Node,
     Notice,
     OAuthEndpoints,
-    OAuthTokens,
     Refetch,
     Settings,
-    TokenCredentials,
     WebhookAnswer,
     WebhookReceiver,
     oauth,
     token_auth,
 )
 from connectors.native.github.api import GithubApi
-from connectors.native.github.repository import IncompleteTreeError, Repository, Wanted, moment
+from connectors.native.github.repository import IncompleteTreeError, Repository, Wanted
+from connectors.native.github.search import repository_name, search_github
+from connectors.native.github.settings import GithubConfig, GithubSignIn, GithubToken
 from connectors.signatures import require_signature
 
-_SECRET = Field(
-    default=SecretStr(""),
-    title="Webhook secret",
-    description="The secret of the webhook that tells of changes, if there is one.",
-)
 _STREAMS = ("code", "issues", "releases")
-_SEARCHED_AT_ONCE = 5  # repositories in one query: more exceed GitHub's limits for queries
-_LONGEST_QUERY = 150
 _ID = re.compile(
     r"(?P<repository>[^/]+/[^/]+)/(?P<kind>blob|issues|releases)/(?P<rest>.+)", re.DOTALL
 )
-
-
-class GithubToken(TokenCredentials):
-    """A personal access token, classic or fine-grained, that may read contents and issues."""
-
-    webhook_secret: SecretStr = _SECRET
-
-
-class GithubSignIn(OAuthTokens):
-    """A sign-in."""
-
-    webhook_secret: SecretStr = _SECRET
-
-
-class GithubConfig(Settings):
-    """Which repositories, and what of them."""
-
-    repositories: list[str] = Field(
-        default=[],
-        title="Repositories",
-        description="As owner/name. Empty, and no organisation: all that the account sees.",
-    )
-    organisation: str = Field(
-        default="", title="Organisation", description="All repositories of an organisation."
-    )
-    code: Literal["all", "readme", "none"] = Field(default="all", title="Files")
-    branch: str = Field(default="", title="Branch", description="Empty: each one's default.")
-    include: list[str] = Field(
-        default=[], title="Only these files", description="Patterns such as *.md or docs/*."
-    )
-    exclude: list[str] = Field(
-        default=["*.lock", "*.min.*", "*.map", "package-lock.json", "*node_modules/*", "vendor/*"],
-        title="Not these files",
-    )
-    max_file_kb: int = Field(default=1000, ge=1, le=100_000, title="Largest file, in KB")
-    issues: bool = Field(default=True, title="Issues", description="With their comments.")
-    pull_requests: bool = Field(
-        default=True, title="Pull requests", description="With comments and reviews."
-    )
-    releases: bool = Field(default=True, title="Releases")
-    archived: bool = Field(default=True, title="Archived repositories too")
-    people: list[str] = Field(
-        default=[],
-        title="Mail addresses",
-        description="Who is who, as “login ana@example.com”, for people who do not show theirs.",
-    )
-    api_url: str = Field(
-        default="https://api.github.com",
-        title="API address",
-        description="Of GitHub Enterprise Server: https://HOST/api/v3.",
-    )
 
 
 class GithubConnector(
@@ -165,7 +107,7 @@ class GithubConnector(
         """Who signs in, and that every repository is there."""
         login = self._api.get("/user")["login"]
         for name in self.config.repositories:
-            if self._api.find(f"/repos/{_name(name)}") is None:
+            if self._api.find(f"/repos/{repository_name(name)}") is None:
                 raise InvalidInputError(f"{login} sees no repository {name}.")
         if self.config.organisation:
             self._api.get(f"/orgs/{self.config.organisation}/repos", per_page=1)
@@ -226,18 +168,7 @@ class GithubConnector(
 
     def search(self, query: str, limit: int) -> list[LiveHit]:
         """Issues and pull requests first, then code."""
-        words = _quoted(query)
-        hits: list[LiveHit] = []
-        for places in self._places():
-            kinds = " OR ".join(self._kinds())
-            if kinds:
-                scope = " OR ".join(places)
-                rows = self._api.search("issues", f"{words} ({kinds}) ({scope})", limit)
-                hits += [_issue_hit(row) for row in rows]
-            if self.config.code == "all":
-                rows = self._api.search("code", f"{words} {' '.join(places)}", limit)
-                hits += [_code_hit(row) for row in rows]
-        return hits[:limit]
+        return search_github(self._api, self.config, query, limit)
 
     def browse(self, parent: str) -> list[Node]:
         """The repositories that the account sees."""
@@ -267,9 +198,9 @@ class GithubConnector(
         config, seen = self.config, set[str]()
         for name in config.repositories:
             try:
-                found = self._repository(self._api.get(f"/repos/{_name(name)}"))
+                found = self._repository(self._api.get(f"/repos/{repository_name(name)}"))
             except RejectedError as error:
-                yield Failure(_name(name), error.message)
+                yield Failure(repository_name(name), error.message)
                 continue
             seen.add(found.name)
             yield found
@@ -333,68 +264,6 @@ class GithubConnector(
             self.context.log.warning("Collaborators of %s are not shown: %s", name, error.message)
             return []
 
-    # --- search ----------------------------------------------------------------------------------
-
-    def _places(self) -> list[list[str]]:
-        config = self.config
-        names = [f"repo:{_name(name)}" for name in config.repositories]
-        names += [f"org:{config.organisation}"] if config.organisation else []
-        if not names:
-            names = [f"user:{self._api.get('/user')['login']}"]
-        return [
-            names[start : start + _SEARCHED_AT_ONCE]
-            for start in range(0, len(names), _SEARCHED_AT_ONCE)
-        ]
-
-    def _kinds(self) -> list[str]:
-        kinds = {"is:issue": self.config.issues, "is:pr": self.config.pull_requests}
-        return [kind for kind, wanted in kinds.items() if wanted]
-
 
 def _checkpoint(positions: Mapping[str, Mapping[str, str]]) -> Checkpoint:
     return Checkpoint({"repositories": {name: dict(one) for name, one in positions.items()}})
-
-
-def _quoted(query: str) -> str:
-    """Words as they are, so that none of them can widen the search; GitHub takes 256 characters."""
-    words, length = [], 0
-    for word in re.sub(r'["\\]', " ", query).split():
-        length += len(word) + 3
-        if length > _LONGEST_QUERY:
-            break
-        words.append(f'"{word}"')
-    return " ".join(words)
-
-
-def _name(text: str) -> str:
-    """`owner/name` out of what people paste."""
-    match = re.fullmatch(r"(?:https?://[^/]+/)?([\w.-]+/[\w.-]+?)(?:\.git)?/?", text.strip())
-    if not match:
-        raise InvalidInputError(f"{text!r} is no repository: write owner/name.")
-    return match[1]
-
-
-def _issue_hit(row: Mapping[str, Any]) -> LiveHit:
-    repository = "/".join(row["repository_url"].split("/")[-2:])
-    return LiveHit(
-        external_id=f"{repository}/issues/{row['number']}",
-        title=f"{row['title']} (#{row['number']})",
-        text=row.get("body") or row["title"],
-        url=row["html_url"],
-        author=(row.get("user") or {}).get("login") or "",
-        created_at=moment(row["created_at"]),
-        updated_at=moment(row["updated_at"]),
-        metadata={"repository": repository, "state": row["state"]},
-    )
-
-
-def _code_hit(row: Mapping[str, Any]) -> LiveHit:
-    repository = row["repository"]["full_name"]
-    pieces = [match.get("fragment") or "" for match in row.get("text_matches") or ()]
-    return LiveHit(
-        external_id=f"{repository}/blob/{row['path']}",
-        title=row["path"],
-        text="\n…\n".join(filter(None, pieces)) or row["path"],
-        url=row["html_url"],
-        metadata={"repository": repository, "path": row["path"]},
-    )

@@ -98,7 +98,7 @@ class Repository:
 
     def head(self) -> Head | None:
         """None when there is no commit yet."""
-        commits = self._api.find(f"{self._path}/commits", sha=self._branch, per_page=1)
+        commits = self._api.commits(f"{self._path}/commits", sha=self._branch, per_page=1)
         if not commits:
             return None
         return Head(commits[0]["sha"], commits[0]["commit"]["tree"]["sha"])

@@ -90,8 +90,8 @@ class GmailConnector(Connector[GmailConfig], LiveSearch, Browsable, Refetch):
 
     def check(self) -> str:
         """Whose mailbox, and that the labels exist."""
-        labels = self._included or self._excluded
-        return f"{self._profile['emailAddress']}, {len(labels)} labels chosen"
+        known = self._included | self._excluded
+        return f"{self._profile['emailAddress']}: {len(known)} labels chosen or left out"
 
     def pull(self, cursor: Cursor) -> Iterator[Event]:
         """What has happened since, or everything."""

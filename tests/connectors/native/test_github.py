@@ -285,6 +285,26 @@ def test_repositories_that_leave_an_organisation_are_swept(hub: Hub) -> None:
     assert Complete("acme/lib:issues") in events
 
 
+def test_an_empty_repository_has_no_files(hub: Hub) -> None:
+    def empty(_asked: Asked, _answer: Any) -> None:
+        raise Refusal(409)
+
+    hub.server.on("GET /repos/{owner}/{repo}/commits", empty)
+    events = pull(made(hub))
+    assert records(events) == {}
+    assert Complete("acme/app:code") in events
+
+
+def test_a_branch_that_is_not_there_sweeps_nothing(hub: Hub) -> None:
+    def missing(_asked: Asked, _answer: Any) -> None:
+        raise Refusal(404)
+
+    hub.server.on("GET /repos/{owner}/{repo}/commits", missing)
+    events = pull(made(hub))
+    assert any(isinstance(one, Notice) for one in events)
+    assert Complete("acme/app:code") not in events
+
+
 def test_a_tree_too_large_for_one_answer_is_read_by_folders(hub: Hub) -> None:
     hub.trees = {"t1": {"src": "t2", "a.md": "b1"}, "t2": {"b.py": "b2"}}
     hub.truncated = {"t1"}
