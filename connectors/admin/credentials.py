@@ -18,7 +18,6 @@ from connectors.models import Connection
 
 # What a sign-in gives; a person enters only the client.
 _TOKENS = frozenset({"access_token", "refresh_token", "expires_at"})
-_CLIENT = ("client_id", "client_secret")
 
 
 class CredentialsPart:
@@ -84,7 +83,8 @@ class CredentialsPart:
         merged = {**kept, **entered}
         if method.oauth and merged.get("client_id", "") != self._stored.get("client_id", ""):
             # Tokens, and the old secret, belong to the client that they were given to.
-            merged = {name: value for name, value in entered.items() if name in _CLIENT}
+            left = _TOKENS | ({"client_secret"} - entered.keys())
+            merged = {name: value for name, value in merged.items() if name not in left}
         has_new_secret = any(is_secret(model[name]) for name in entered)
         return merged if has_new_secret or merged != _filled(self._stored) else None
 

@@ -34,6 +34,8 @@ from connectors.base import Settings
 from knowledge.admin.service_forms import LinesField
 
 _LISTS = (list, tuple, set, frozenset)
+# Texts of several lines, as keys in PEM are; a line field would join them.
+_LONG_NAMES = ("private_key", "certificate", "service_account")
 
 
 class PairsField(LinesField):
@@ -69,6 +71,11 @@ class SecretField(forms.CharField):
             else UnfoldAdminPasswordWidget(attrs=attrs, render_value=False)
         )
         super().__init__(**kwargs)
+
+    def clean(self, value: Any) -> Any:
+        """Browsers send line ends as CRLF."""
+        text: str = super().clean(value)
+        return text.replace("\r\n", "\n")
 
 
 class _BlankTextarea(UnfoldAdminTextareaWidget):  # type: ignore[misc]
@@ -141,7 +148,7 @@ def _field(name: str, info: FieldInfo, *, required: bool) -> forms.Field:
     if kind is bool:
         return forms.BooleanField(**{**options, "required": False}, widget=UnfoldBooleanWidget())
     if kind is SecretStr:
-        return SecretField(multiline=_extra(info, "multiline"), **options)
+        return SecretField(multiline=_is_long(name, info), **options)
     if choices := _choices(kind):
         return _choice(choices, info, options)
     if get_origin(kind) in _LISTS or kind in _LISTS:
@@ -149,10 +156,10 @@ def _field(name: str, info: FieldInfo, *, required: bool) -> forms.Field:
         return _many(inner, options) if inner else LinesField(**options)
     if get_origin(kind) is dict and get_args(kind) == (str, str):
         return PairsField(**options)
-    return _simple(kind, info, options)
+    return _simple(kind, info, options, multiline=_is_long(name, info))
 
 
-def _simple(kind: Any, info: FieldInfo, options: dict[str, Any]) -> forms.Field:
+def _simple(kind: Any, info: FieldInfo, options: dict[str, Any], *, multiline: bool) -> forms.Field:
     attrs = {"placeholder": str(info.examples[0])} if info.examples else {}
     if kind is int:
         return forms.IntegerField(**options, widget=UnfoldAdminIntegerFieldWidget(attrs=attrs))
@@ -162,7 +169,7 @@ def _simple(kind: Any, info: FieldInfo, options: dict[str, Any]) -> forms.Field:
         return forms.JSONField(
             **options, widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "spellcheck": "false"})
         )
-    if _extra(info, "multiline"):
+    if multiline:
         return forms.CharField(
             **options, widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, **attrs})
         )
@@ -251,7 +258,9 @@ def _is_structure(kind: Any) -> bool:
     return is_model or kind is dict or get_origin(kind) is dict
 
 
-def _extra(info: FieldInfo, name: str) -> bool:
-    """A remark of the connector's author on how to show a field."""
+def _is_long(name: str, info: FieldInfo) -> bool:
+    """Whether a text has several lines: its author says `json_schema_extra={"multiline": True}`, or it is
+    called so."""
     extra = info.json_schema_extra
-    return isinstance(extra, Mapping) and bool(extra.get(name))
+    is_said = isinstance(extra, Mapping) and bool(extra.get("multiline"))
+    return is_said or any(part in name for part in _LONG_NAMES)

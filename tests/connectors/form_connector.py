@@ -20,9 +20,9 @@ from connectors.base import (
     Event,
     Node,
     OAuthEndpoints,
+    OAuthTokens,
     Settings,
     basic_auth,
-    oauth,
     token_auth,
 )
 
@@ -58,8 +58,17 @@ class KeyPair(Settings):
     """A name that is shown and two secrets that are not, one of them optional."""
 
     user: str = Field(title="User")
-    key: SecretStr = Field(title="Key")
+    key: SecretStr = Field(title="Key", json_schema_extra={"multiline": True})
     phrase: SecretStr | None = Field(default=None, title="Phrase")
+
+
+class FormSignIn(OAuthTokens):
+    """A sign-in beside which there is a secret for webhooks."""
+
+    hook_secret: SecretStr = Field(default=SecretStr(""), title="Webhook secret")
+
+
+_ENDPOINTS = OAuthEndpoints("https://form.example/authorize", "https://form.example/token")
 
 
 class FormConnector(Connector[FormConfig], Browsable):
@@ -76,7 +85,7 @@ class FormConnector(Connector[FormConfig], Browsable):
             token_auth("Token"),
             AuthMethod("keys", "Key pair", KeyPair, "Made in the <i>profile</i>."),
             basic_auth(),
-            oauth(OAuthEndpoints("https://form.example/authorize", "https://form.example/token")),
+            AuthMethod("oauth", "Sign in", FormSignIn, oauth=_ENDPOINTS),
         ),
         capabilities=frozenset({Capability.ACCESS_CONTROL, Capability.INCREMENTAL}),
     )

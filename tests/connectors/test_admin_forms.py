@@ -193,6 +193,17 @@ class TestCredentials:
             == "ana"
         )
 
+    def test_a_key_keeps_its_lines(
+        self, browser: Browser, editor: Membership, papers: KnowledgeBase
+    ) -> None:
+        key = "-----BEGIN KEY-----\r\nabc\r\n-----END KEY-----"
+        sent = {"credentials__keys__user": "ana", "credentials__keys__key": key}
+        client = browser(editor)
+        refused = self.connect(client, papers, auth_method="keys", **sent, name="")
+        assert "BEGIN KEY" not in body(refused)
+        self.connect(client, papers, auth_method="keys", **sent)
+        assert only(editor).credentials["key"] == key.replace("\r\n", "\n")
+
     def test_an_empty_secret_stays_as_it_is(
         self, browser: Browser, editor: Membership, papers: KnowledgeBase
     ) -> None:
@@ -245,7 +256,9 @@ class TestCredentials:
         names = [
             name for name in page.context["form"].fields if name.startswith("credentials.oauth")
         ]
-        assert names == ["credentials.oauth.client_id", "credentials.oauth.client_secret"]
+        asked = ["client_id", "client_secret", "hook_secret"]
+        assert names == [f"credentials.oauth.{name}" for name in asked]
+        assert "/connect/oauth/callback/" in body(page)
         assert "You sign in at the source after saving" in body(page)
         answer = self.connect(client, papers, auth_method="oauth")
         assert "credentials.oauth.client_id" in answer.context["form"].errors
@@ -266,6 +279,7 @@ class TestCredentials:
             "client_id": "ours",
             "client_secret": SECRET,
             "access_token": "a",
+            "hook_secret": "h",
             "refresh_token": "r",
         }
         with tenant_scope(editor.tenant_id):
@@ -276,7 +290,8 @@ class TestCredentials:
         assert "Nobody has signed in" not in body(client.get(url("change", made)))
         own["credentials__oauth__client_id"] = "others"
         client.post(url("settings", made), filled(**own, credentials__oauth__client_secret="s"))
-        assert read(made).credentials == {"client_id": "others", "client_secret": "s"}
+        kept = {"client_id": "others", "client_secret": "s", "hook_secret": "h"}
+        assert read(made).credentials == kept
 
     def test_the_button_leads_to_the_sign_in(
         self, browser: Browser, editor: Membership, make: Make, monkeypatch: Any
