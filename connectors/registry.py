@@ -27,6 +27,7 @@ NATIVE: dict[str, str] = {
     "notion": "connectors.native.notion.connector.NotionConnector",
     "web-search": "connectors.native.web_search.WebSearchConnector",
     "langsmith": "connectors.native.langsmith.LangSmithConnector",
+    "x": "connectors.native.x.XConnector",
 }
 
 
