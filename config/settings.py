@@ -372,6 +372,10 @@ GROUNDWORK_LOCAL_FOLDERS = env_list(
     "GROUNDWORK_LOCAL_FOLDERS",
     help="Folders of this machine that tenants may connect as sources. Empty: none.",
 )
+GROUNDWORK_MCP_COMMANDS = env_list(
+    "GROUNDWORK_MCP_COMMANDS",
+    help="Command lines, each whole, that tenants may run here as MCP servers, without a shell. Empty: none.",
+)
 GROUNDWORK_OAUTH_CLIENTS: dict[str, tuple[str, str]] = {}
 for _kind in env_list(
     "OAUTH_CLIENTS",

@@ -28,6 +28,7 @@ NATIVE: dict[str, str] = {
     "web-search": "connectors.native.web_search.WebSearchConnector",
     "langsmith": "connectors.native.langsmith.LangSmithConnector",
     "x": "connectors.native.x.XConnector",
+    "custom-mcp": "connectors.native.custom_mcp.connector.CustomMcpConnector",
 }
 
 
