@@ -8,7 +8,16 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.models import ApiKey, AuditEvent, Membership, Role, Scope, Tenant
+from accounts.models import (
+    ApiKey,
+    AuditEvent,
+    Membership,
+    Role,
+    Scope,
+    Tenant,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from config.errors import ForbiddenError, NotFoundError
 
 PUBLIC = "public"
@@ -122,6 +131,32 @@ def visible_audit_events(actor: Actor) -> QuerySet[AuditEvent]:
     actor.require(Action.ADMIN)
     events: QuerySet[AuditEvent] = AuditEvent.objects.all()
     return events
+
+
+def visible_webhooks(actor: Actor) -> QuerySet[WebhookEndpoint]:
+    """The webhooks of the tenant, disabled ones too."""
+    actor.require(Action.ADMIN)
+    webhooks: QuerySet[WebhookEndpoint] = WebhookEndpoint.objects.all()
+    return webhooks
+
+
+def access_webhook(actor: Actor, pk: UUID) -> WebhookEndpoint:
+    """A webhook by id."""
+    endpoint = visible_webhooks(actor).filter(id=pk).first()
+    if endpoint is None:
+        raise NotFoundError
+    return endpoint
+
+
+def access_delivery(actor: Actor, pk: UUID) -> WebhookDelivery:
+    """A delivery by id."""
+    deliveries: QuerySet[WebhookDelivery] = WebhookDelivery.objects.filter(
+        endpoint__in=visible_webhooks(actor)
+    )
+    delivery = deliveries.select_related("endpoint").filter(id=pk).first()
+    if delivery is None:
+        raise NotFoundError
+    return delivery
 
 
 def access_api_key(actor: Actor, pk: UUID) -> ApiKey:

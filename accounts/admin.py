@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from accounts import admin_webhooks  # noqa: F401 - registers its pages
 from accounts.access import Action, get_tenant
 from accounts.admin_base import OperatorAdmin, TenantAdmin
 from accounts.models import ApiKey, AuditEvent, Invitation, Membership, Scope, Tenant, User

@@ -137,7 +137,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 6 * 3600}
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_TIMEZONE = "UTC"
 # Syncs wait for their sources most of the time; apart, they keep nobody from indexing.
-CELERY_TASK_ROUTES = {"connectors.sync": {"queue": "sync"}}
+CELERY_TASK_ROUTES = {
+    "connectors.sync": {"queue": "sync"},
+    "accounts.deliver_webhook": {"queue": "sync"},
+}
 CELERY_BEAT_SCHEDULE = {
     "resume-stalled-documents": {"task": "knowledge.resume_stalled_documents", "schedule": 120.0},
     "resume-stalled-reembeddings": {
@@ -147,6 +150,11 @@ CELERY_BEAT_SCHEDULE = {
     "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
     "maintain-base-indexes": {"task": "knowledge.maintain_indexes", "schedule": 120.0},
     "resume-abandoned-syncs": {"task": "connectors.resume_abandoned", "schedule": 30.0},
+    "deliver-due-webhooks": {"task": "accounts.deliver_due_webhooks", "schedule": 10.0},
+    "forget-old-webhook-deliveries": {
+        "task": "accounts.forget_old_webhook_deliveries",
+        "schedule": 86400.0,
+    },
     "compact-term-statistics": {"task": "knowledge.compact_statistics", "schedule": 300.0},
     "check-golden-queries": {"task": "search.check_golden_queries", "schedule": 300.0},
     "run-golden-queries-nightly": {
@@ -531,6 +539,12 @@ UNFOLD = {
                         "title": "API keys",
                         "icon": "key",
                         "link": reverse_lazy("admin:accounts_apikey_changelist"),
+                    },
+                    {
+                        "title": "Webhooks",
+                        "icon": "webhook",
+                        "link": reverse_lazy("admin:accounts_webhookendpoint_changelist"),
+                        "active": lambda request: "/accounts/webhook" in request.path,
                     },
                     {
                         "title": "Members",

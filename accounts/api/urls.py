@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from accounts.api import resources
+from accounts.api import resources, webhooks
 
 urlpatterns = [
     path("me/", resources.MeView.as_view(), name="me"),
@@ -30,5 +30,37 @@ urlpatterns = [
     ),
     path(
         "audit-events/", resources.AuditEventViewSet.as_view({"get": "list"}), name="audit_events"
+    ),
+    path(
+        "webhooks/",
+        webhooks.WebhookViewSet.as_view({"get": "list", "post": "create"}),
+        name="webhooks",
+    ),
+    path(
+        "webhooks/<uuid:pk>/",
+        webhooks.WebhookViewSet.as_view(
+            {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+        ),
+        name="webhook",
+    ),
+    path(
+        "webhooks/<uuid:pk>/ping/",
+        webhooks.WebhookDeliveryViewSet.as_view({"post": "ping"}),
+        name="webhook_ping",
+    ),
+    path(
+        "webhooks/<uuid:pk>/deliveries/",
+        webhooks.WebhookDeliveryViewSet.as_view({"get": "list"}),
+        name="webhook_deliveries",
+    ),
+    path(
+        "webhook-deliveries/<uuid:pk>/",
+        webhooks.WebhookDeliveryViewSet.as_view({"get": "retrieve"}),
+        name="webhook_delivery",
+    ),
+    path(
+        "webhook-deliveries/<uuid:pk>/replay/",
+        webhooks.WebhookDeliveryViewSet.as_view({"post": "replay"}),
+        name="webhook_replay",
     ),
 ]

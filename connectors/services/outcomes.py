@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import WebhookEvent
 from accounts.services.audit import record_event
+from accounts.services.webhooks import emit_event
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, CredentialsError
 from connectors.actors import sync_actor
@@ -19,6 +22,12 @@ _CREDENTIAL_FAILURES = 3  # in a row, then the connection waits for a person
 _KEPT_RUNS = 200
 
 Status, Kind = SyncRun.Status, SyncRun.Kind
+_TOLD = {
+    Status.SUCCEEDED: WebhookEvent.SYNC_SUCCEEDED,
+    Status.PARTIAL: WebhookEvent.SYNC_PARTIAL,
+    Status.FAILED: WebhookEvent.SYNC_FAILED,
+}
+_COUNTS = ("inserted", "updated", "kept", "deleted", "failed", "held_deletions")
 
 
 def finish_run(lease: Lease, status: SyncRun.Status, error: AppError | None = None) -> None:
@@ -46,6 +55,23 @@ def end_run(run: SyncRun, status: SyncRun.Status, error: AppError | None = None)
     elif isinstance(error, CredentialsError):
         _count_credential_failure(connection, error)
     _forget_old_runs(connection)
+    if status in _TOLD:
+        emit_event(run.tenant_id, _TOLD[status], _summary(run, connection))
+
+
+def _summary(run: SyncRun, connection: Connection) -> dict[str, Any]:
+    return {
+        "run_id": str(run.id),
+        "connection_id": str(connection.id),
+        "connection": connection.name,
+        "connector": connection.connector,
+        "knowledge_base_id": str(connection.knowledge_base_id),
+        "kind": run.kind,
+        "trigger": run.trigger,
+        "error": run.error,
+        "error_code": run.error_code,
+        **{name: getattr(run, name) for name in _COUNTS},
+    }
 
 
 def postpone_run(lease: Lease, until: datetime, error: AppError) -> None:

@@ -25,12 +25,14 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from accounts.models import WebhookEvent
 from accounts.tenancy import tenant_scope
 from config.errors import AppError
 from knowledge.extraction.base import Extracted, ExtractionError, Limits
 from knowledge.extraction.sandbox import extract_file
 from knowledge.lexical.language import detect_language
 from knowledge.models import Chunk, Document, KnowledgeBase
+from knowledge.services.announcements import announce_failure
 from knowledge.services.chunking import ChunkDraft, chunk_text
 from knowledge.services.documents import read_original
 from knowledge.services.lexical_index import (
@@ -117,6 +119,7 @@ def fail_document(tenant_id: UUID, document_id: UUID, error: AppError) -> None:
             error_code=error.code,
             updated_at=timezone.now(),
         )
+        announce_failure(document_id)
 
 
 def stalled_documents() -> list[tuple[UUID, UUID, str]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from accounts.models import WebhookEvent
 from knowledge.models import Chunk, Document
+from knowledge.services.announcements import announce_document
 from knowledge.services.originals import forget_originals
 from knowledge.services.statistics import count_document
 
@@ -33,6 +35,7 @@ def publish_version(document: Document) -> None:
         count_document(document.id, sign=1)
     _mark_ready(document)
     document.save(update_fields=[*_STATE_FIELDS, "updated_at"])
+    announce_document(WebhookEvent.DOCUMENT_READY, document)
 
 
 def _replace(version: Document) -> None:
@@ -50,6 +53,7 @@ def _replace(version: Document) -> None:
     Document.objects.filter(id=version.id).delete()
     target.save()
     count_document(target.id, sign=1)
+    announce_document(WebhookEvent.DOCUMENT_READY, target)
 
 
 def _drop_live_chunks(document: Document) -> None:

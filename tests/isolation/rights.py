@@ -9,7 +9,7 @@ from uuid import UUID
 
 from accounts.access import Action
 from accounts.api.permissions import ANY_ACTOR, Right
-from accounts.models import Tenant
+from accounts.models import Tenant, WebhookDelivery, WebhookEndpoint
 from accounts.tenancy import tenant_scope
 from connectors.models import Connection, SyncItem, SyncRun
 from knowledge.models import Chunk, Document, KnowledgeBase, ReEmbedding
@@ -35,6 +35,24 @@ def _key(tenant: Tenant) -> UUID:
 
 def _member(tenant: Tenant) -> UUID:
     return make_membership(tenant=tenant).id
+
+
+def _webhook(tenant: Tenant) -> UUID:
+    with tenant_scope(tenant.id):
+        endpoint = WebhookEndpoint(url="https://secret.example/", event_types=["sync.failed"])
+        endpoint.secret = "whsec_c2VjcmV0"
+        endpoint.save()
+    return endpoint.id
+
+
+def _delivery(tenant: Tenant) -> UUID:
+    endpoint_id = _webhook(tenant)
+    with tenant_scope(tenant.id):
+        delivery = WebhookDelivery(
+            endpoint_id=endpoint_id, event_type="ping", payload={}, status="failed"
+        )
+        delivery.save()
+    return delivery.id
 
 
 def _base(tenant: Tenant) -> UUID:
@@ -152,6 +170,14 @@ ROUTES: dict[str, Route] = {
     "members/": Route({"GET": ADMIN, "POST": ADMIN}),
     "members/<uuid:pk>/": Route({"PATCH": ADMIN, "DELETE": ADMIN}, _member, {"role": "viewer"}),
     "audit-events/": Route({"GET": ADMIN}),
+    "webhooks/": Route({"GET": ADMIN, "POST": ADMIN}),
+    "webhooks/<uuid:pk>/": Route(
+        {"GET": ADMIN, "PATCH": ADMIN, "DELETE": ADMIN}, _webhook, {"description": "Mine"}
+    ),
+    "webhooks/<uuid:pk>/ping/": Route({"POST": ADMIN}, _webhook),
+    "webhooks/<uuid:pk>/deliveries/": Route({"GET": ADMIN}, _webhook),
+    "webhook-deliveries/<uuid:pk>/": Route({"GET": ADMIN}, _delivery),
+    "webhook-deliveries/<uuid:pk>/replay/": Route({"POST": ADMIN}, _delivery),
     "knowledge-bases/": Route({"GET": READ, "POST": WRITE}),
     "knowledge-bases/<str:reference>/": Route(
         {"GET": READ, "PUT": WRITE, "PATCH": WRITE, "DELETE": WRITE}, _base, {"name": "Mine"}

@@ -14,6 +14,7 @@ from accounts.access import Action, Actor, operator_actor
 from accounts.models import Tenant, User
 from accounts.services.api_keys import issue_key
 from accounts.services.tenants import found_tenant
+from accounts.services.webhooks import rotate_webhook_secrets
 from accounts.tenancy import tenant_scope
 from config.errors import AppError, InvalidInputError
 from connectors.services.connections import rotate_credentials
@@ -146,7 +147,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{base.slug} uses {job.to_model}: {job.done} vectors.")
 
     def _rotate_keys(self, _options: dict[str, Any]) -> None:
-        done, unreadable = rotate_credentials()
+        counts = rotate_credentials(), rotate_webhook_secrets()
+        done, unreadable = (sum(numbers) for numbers in zip(*counts, strict=True))
         if unreadable:
             raise CommandError(
                 f"{done} secrets are encrypted with the first key, but {unreadable} with none of those in "
