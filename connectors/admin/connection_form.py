@@ -111,18 +111,6 @@ class ConnectionForm(forms.Form):
         if connection is None:
             self.initial["name"] = self.spec.name
 
-    def clean_principals(self) -> list[str]:
-        """Each names someone."""
-        principals: list[str] = self.cleaned_data["principals"]
-        for principal in principals:
-            kind, _sign, name = principal.partition(":")
-            if principal != "public" and (kind not in {"user", "group"} or not name):
-                raise forms.ValidationError(
-                    _("“%s” is none: write public, user:mail@example.com or group:name.")
-                    % principal
-                )
-        return principals
-
     def clean(self) -> dict[str, Any]:
         """What the chosen way to authenticate needs must be there, or be stored already."""
         chosen = self.cleaned_data.get("auth_method")
