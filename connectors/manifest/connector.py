@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
 
+from config.errors import RejectedError
 from connectors.base import (
     Capability,
     Connector,
@@ -59,8 +60,9 @@ class SearchableManifestConnector(ManifestConnector, LiveSearch):
         """The source's own results."""
         scope = {**self.source.scope, "query": query, "limit": limit}
         answer = self.source.ask(self.endpoint, scope)
-        found = search(self.endpoint.records, answer.data) or []
-        mapping = self.endpoint.mapping
+        found, mapping = search(self.endpoint.records, answer.data), self.endpoint.mapping
+        if not isinstance(found, list):
+            raise RejectedError(f"There is no list at {self.endpoint.records!r} in the answer.")
         return [hit_of(mapping, {**scope, "record": record}) for record in found[:limit]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from bs4 import BeautifulSoup
 from markdownify import ATX, MarkdownConverter
@@ -13,8 +14,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 def markdown_of(html: str) -> str:
     """Headings, lists, tables and links are kept; of HTML too deeply nested, the text."""
-    if "<" not in html and "&" not in html:
-        return html.strip()
+    if "<" not in html:
+        return unescape(html).strip()
     soup = BeautifulSoup(html, "lxml")
     for element in soup(_WITHOUT_TEXT):
         element.decompose()

@@ -51,21 +51,23 @@ class Listing:
     newest: datetime | None = None
     damaged: set[str] = field(default_factory=set)  # streams that were not seen whole
     interrupted: bool = False  # something failed that a repetition may mend
+    count: int = 0
     notes: set[str] = field(default_factory=set)  # about what has no id
     _failing: int = 0
 
     def pages(self, start: Position, counted: int) -> Iterator[Listed]:
         """From a position on."""
-        stream, left = self.stream, self.stream.limit
+        stream = self.stream
         scope = {**self.source.scope, "each": self.each, "ancestors": [], "since": self._since()}
         pages = self.source.pages(
             self._endpoint(), scope, records=stream.records, paging=stream.pagination,
             name=stream.name, start=start, counted=counted,
         )  # fmt: skip
         for page in pages:
-            records = page.records if left is None else page.records[:left]
-            left = None if left is None else left - len(records)
-            is_last = left == 0 or self._reaches_the_old(records)
+            left = None if stream.limit is None else max(stream.limit - self.count, 0)
+            records = page.records[:left]
+            self.count += len(records)
+            is_last = self.count == stream.limit or self._reaches_the_old(records)
             found = self._emit_all(stream, records, {**scope, "answer": page.answer.data})
             yield Listed(found, None if is_last else page.next)
             if is_last:
@@ -104,7 +106,7 @@ class Listing:
             scope = self._with_details(stream, scope)
             if scope["record"] is None:  # listed, and gone since
                 return
-            self._note_time(stream, scope["record"])
+            self._note_time(stream, scope)
             event = self._event(stream, scope)
             if event is not None:
                 yield event
@@ -169,10 +171,12 @@ class Listing:
             self.damaged.add(stream.name)
             self.notes.add(f"{stream.name}: {error.message}")
 
-    def _note_time(self, stream: Stream, record: Any) -> None:
+    def _note_time(self, stream: Stream, scope: Scope) -> None:
+        """Of the record as it was listed, where that tells it: a filter goes by the same."""
         if stream.incremental is None:
             return
-        found = moment(search(stream.incremental.field, record))
+        path = stream.incremental.field
+        found = moment(search(path, scope["listed"])) or moment(search(path, scope["record"]))
         if found and (self.newest is None or found > self.newest):
             self.newest = found
 

@@ -54,7 +54,7 @@ def asked_at(paging: Paging, ask: Ask, position: Position) -> Ask:
         return replace(ask, url=str(position["link"]), params={})
     match paging:
         case PageNumber() | Offset():
-            return _with(ask, "params", paging.param, position.get("at", paging.first))
+            return _with(ask, paging.place, paging.param, position.get("at", paging.first))
         case BodyCursor() if position:
             return _with(ask, paging.place, paging.param, position["cursor"])
         case GraphqlConnection() if position:
@@ -123,10 +123,14 @@ def _position(name: str, value: Any, base: str = "") -> Position | None:
 def _with(ask: Ask, place: str, name: str, value: Any) -> Ask:
     if place == "params":
         return replace(ask, params={**ask.params, name: value})
-    if place == "body":
-        return replace(ask, json={**(ask.json or {}), name: value})
-    variables = {**ask.json.get("variables", {}), name: value}
-    return replace(ask, json={**ask.json, "variables": variables})
+    path = name.split(".") if place == "body" else ["variables", name]
+    return replace(ask, json=_placed(ask.json or {}, path, value))
+
+
+def _placed(body: Mapping[str, Any], path: list[str], value: Any) -> dict[str, Any]:
+    if len(path) == 1:
+        return {**body, path[0]: value}
+    return {**body, path[0]: _placed(body.get(path[0]) or {}, path[1:], value)}
 
 
 def _digest(value: Any) -> str:

@@ -22,11 +22,15 @@ class NoPaging(_Style):
     style: Literal["none"]
 
 
+Place = Literal["params", "body", "variables"]
+
+
 class PageNumber(_Style):
     """Pages by number, until `more` is false; without `more`, until one is empty."""
 
     style: Literal["page"]
     param: str = "page"
+    place: Place = "params"
     first: int = 1
     more: PathText | None = None
 
@@ -36,6 +40,7 @@ class Offset(_Style):
 
     style: Literal["offset"]
     param: str = "offset"
+    place: Place = "params"
     first: int = 0
     more: PathText | None = None
 
@@ -46,7 +51,7 @@ class BodyCursor(_Style):
     style: Literal["cursor"]
     next: PathText
     param: str = "cursor"
-    place: Literal["params", "body", "variables"] = "params"
+    place: Place = "params"
     more: PathText | None = None
 
 

@@ -111,7 +111,7 @@ class Round:
                 self.at = {
                     "unit": unit.name, "position": page.next, "pages": pages, "started": started,
                     "newest": listing.newest.isoformat() if listing.newest else None,
-                    "interrupted": listing.interrupted,
+                    "interrupted": listing.interrupted, "count": listing.count,
                 }  # fmt: skip
                 yield Checkpoint(self._cursor())
         yield from (Notice(note) for note in sorted(listing.notes))
@@ -131,6 +131,7 @@ class Round:
             since,
             newest=datetime.fromisoformat(at["newest"]) if at.get("newest") else None,
             interrupted=bool(at.get("interrupted")),
+            count=int(at.get("count", 0)),
         )
 
     def _end(self, unit: _Unit, listing: Listing, started: datetime) -> None:

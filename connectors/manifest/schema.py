@@ -134,6 +134,8 @@ class Stream(Endpoint):
             raise ValueError("a stream with a parent is read with it: no incremental, no each")
         if self.complete and self.limit:
             raise ValueError("a listing with a limit is not complete")
+        if self.incremental and self.incremental.param and self.graphql:
+            raise ValueError("a GraphQL query has no param: write since into its variables")
         if self.incremental and not self._asks_since(self.incremental):
             raise ValueError(
                 "incremental names a param, or a template of the request names since, or it is "

@@ -13,7 +13,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from connectors.base import Event, Record
 from connectors.manifest.connector import ManifestConnector, connector_from
-from connectors.manifest.loading import parse_manifest
+from connectors.manifest.loading import parse_manifest, read_manifest
+from connectors.registry import CATALOG
 from tests.connectors.vendor import HOST, make_connector
 
 EventT = TypeVar("EventT")
@@ -130,6 +131,19 @@ def opened(
     found = connector_from(parse_manifest(data, "any.yml"))
     known = {"token": {"token": "s3cret"}, "api_key": {"api_key": "s3cret"}}
     return make_connector(found, config, secrets or known.get(method, {}), method=method)
+
+
+def from_catalog(
+    kind: str,
+    url: str,
+    config: Mapping[str, Any],
+    secrets: Mapping[str, str],
+    method: str = "token",
+) -> ManifestConnector:
+    """A connector of the catalog that asks another address than its own."""
+    known = read_manifest(CATALOG / f"{kind}.yml")
+    found = connector_from(known.model_copy(update={"base_url": url}))
+    return make_connector(found, config, secrets, method=method)
 
 
 def pulled(connector: ManifestConnector, cursor: Mapping[str, Any] | None = None) -> list[Event]:

@@ -7,19 +7,16 @@ from typing import Any
 import pytest
 
 from connectors.base import Deletion, Notice, Record, Text
-from connectors.registry import connector_class
-from tests.connectors.manifest.site import ids, only, pulled
-from tests.connectors.vendor import Asked, Refusal, StartVendor, Vendor, make_connector
+from connectors.manifest.connector import ManifestConnector
+from tests.connectors.manifest.site import from_catalog, ids, only, pulled
+from tests.connectors.vendor import Asked, Refusal, StartVendor, Vendor
 
 pytestmark = [pytest.mark.shared, pytest.mark.allow_hosts(["127.0.0.1"])]
 
 
-def opened(vendor: Vendor, *feeds: str) -> Any:
-    found = connector_class("hackernews")
-    here = type(found.__name__, (found,), {
-        "manifest": found.manifest.model_copy(update={"base_url": vendor.url})  # type: ignore[attr-defined]
-    })  # fmt: skip
-    return make_connector(here, {"feeds": list(feeds)} if feeds else {}, method="none")
+def opened(vendor: Vendor, *feeds: str) -> ManifestConnector:
+    config = {"feeds": list(feeds)} if feeds else {}
+    return from_catalog("hackernews", vendor.url, config, {}, method="none")
 
 
 def item(asked: Asked, example: dict[str, Any]) -> Any:

@@ -10,9 +10,9 @@ import pytest
 
 from config.errors import CredentialsError
 from connectors.base import Checkpoint, Complete, Deletion, Record, Text
-from connectors.registry import connector_class
-from tests.connectors.manifest.site import ids, only, pulled, served
-from tests.connectors.vendor import HOST, SPECS, make_connector
+from connectors.manifest.connector import SearchableManifestConnector
+from tests.connectors.manifest.site import from_catalog, ids, only, pulled, served
+from tests.connectors.vendor import HOST, SPECS
 
 pytestmark = [
     pytest.mark.shared,
@@ -70,12 +70,10 @@ def issue(number: int, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def opened(linear: Any, token: str = "lin_api_x") -> Any:
-    found = connector_class("linear")
-    here = type(found.__name__, (found,), {
-        "manifest": found.manifest.model_copy(update={"base_url": f"{linear.url}/graphql"})  # type: ignore[attr-defined]
-    })  # fmt: skip
-    return make_connector(here, {}, {"token": token})
+def opened(linear: Any) -> SearchableManifestConnector:
+    connector = from_catalog("linear", f"{linear.url}/graphql", {}, {"token": "lin_api_x"})
+    assert isinstance(connector, SearchableManifestConnector)
+    return connector
 
 
 def test_the_check_says_who_is_connected(linear: Any) -> None:

@@ -40,6 +40,8 @@ def test_faults_name_their_place_in_the_file() -> None:
         ({"body": {"a": 1}}, "streams[issue]", "method: POST"),
         ({"complete": True, "limit": 3}, "streams[issue]", "not complete"),
         ({"incremental": {"field": "updated"}}, "streams[issue]", "names a param"),
+        ({"graphql": "{ a }", "incremental": {"field": "updated", "param": "since"}},
+         "streams[issue]", "into its variables"),
         ({"mapping": {"title": "{{ record.a"}}, "streams[issue].mapping.title", "no template"),
         ({"mapping": {"title": "{{ rekord.a }}"}}, "streams[issue].mapping.title", "rekord"),
         ({"mapping": {"file": {"url": "u", "filename": "n"}}}, "streams[issue].mapping", "not both"),

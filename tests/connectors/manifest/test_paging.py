@@ -64,6 +64,15 @@ def test_offsets_move_on_by_what_came(site: Site) -> None:
     assert [query["offset"] for query in site.asked("/issues")] == ["0", "2", "4", "5"]
 
 
+def test_offsets_in_the_body_are_numbers(site: Site) -> None:
+    def route(call: Call) -> Any:
+        return part(call.body["offset"])
+
+    post = {"method": "POST", "body": {"limit": 2}}
+    assert read(site, route, pagination={"style": "offset", "place": "body"}, **post) == ALL
+    assert site.calls[1].body == {"limit": 2, "offset": 2}
+
+
 @pytest.mark.parametrize("place", ["params", "body"])
 def test_cursors_go_where_they_belong(site: Site, place: str) -> None:
     def route(call: Call) -> Any:

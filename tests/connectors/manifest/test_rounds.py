@@ -251,3 +251,6 @@ def test_a_limit_ends_the_listing(site: Site) -> None:
     events = pulled(opened(manifest(stream("issue", limit=3, **PAGED), url=site.url)))
     assert ids(events) == ["issue:0", "issue:1", "issue:2"]
     assert len(site.calls) == 2
+    connector = opened(manifest(stream("issue", limit=3, **PAGED), url=site.url))
+    rest = pulled(connector, only(events, Checkpoint)[0].cursor)
+    assert ids(rest) == ["issue:2"], "what came before counts"

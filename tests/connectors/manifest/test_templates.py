@@ -86,6 +86,7 @@ def test_html_becomes_markdown() -> None:
     html = "<h2>Tēma</h2><p>A &amp; <b>b</b></p><ul><li>鹭</li></ul><script>alert(1)</script>"
     assert markdown_of(html) == "## Tēma\n\nA & **b**\n\n- 鹭"
     assert markdown_of("plain") == "plain"
+    assert markdown_of("https://x.example/?a=1&amp;b=2") == "https://x.example/?a=1&b=2"
     assert "deep" in markdown_of("<div>" * 5000 + "deep" + "</div>" * 5000)
     assert render("{{ record.a | html }}", {"record": {"a": "<p>x</p>"}}) == "x"
 

@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 from connectors.base import Checkpoint, Complete, Deletion, Record, Text
-from connectors.registry import connector_class
-from tests.connectors.manifest.site import ids, only, pulled
-from tests.connectors.vendor import Asked, StartVendor, Vendor, make_connector, pages
+from connectors.manifest.connector import SearchableManifestConnector
+from tests.connectors.manifest.site import from_catalog, ids, only, pulled
+from tests.connectors.vendor import Asked, StartVendor, Vendor, pages
 
 pytestmark = [pytest.mark.shared, pytest.mark.allow_hosts(["127.0.0.1"])]
 LIST = "GET /api/v2/help_center/articles"
 
 
-def opened(vendor: Vendor) -> Any:
-    found = connector_class("zendesk-help-center")
-    here = type(found.__name__, (found,), {
-        "manifest": found.manifest.model_copy(update={"base_url": vendor.url})  # type: ignore[attr-defined]
-    })  # fmt: skip
+def opened(vendor: Vendor) -> SearchableManifestConnector:
     secrets = {"username": "ana@acme.example", "password": "s3cret"}
-    return make_connector(here, {"subdomain": "acme"}, secrets, method="basic")
+    connector = from_catalog(
+        "zendesk-help-center", vendor.url, {"subdomain": "acme"}, secrets, method="basic"
+    )
+    assert isinstance(connector, SearchableManifestConnector)
+    return connector
 
 
 def articles(vendor: Vendor, records: list[dict[str, Any]], size: int = 2) -> None:
