@@ -157,9 +157,7 @@ class Batch:
             url=clean(record.url, 2000),
             author=clean(record.author, 300),
             breadcrumbs=tuple(clean(crumb, 300) for crumb in record.breadcrumbs),
-            metadata=json.loads(
-                json.dumps(dict(record.metadata), default=str).replace("\\u0000", "")
-            ),
+            metadata=_clean_value(json.loads(json.dumps(dict(record.metadata), default=str))),
             principals=tuple(readers_of(self.connection, self.connector, record)),
             created_at=_aware(record.created_at),
             updated_at=_aware(record.updated_at),
@@ -303,7 +301,7 @@ class Batch:
 
 def bounded(text: str, length: int) -> str:
     """A text that fits, still unlike others that begin the same."""
-    text = text.replace("\x00", "")
+    text = _storable(text)
     if len(text) <= length:
         return text
     return text[: length - 33] + "#" + hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -311,7 +309,22 @@ def bounded(text: str, length: int) -> str:
 
 def clean(text: str, length: int) -> str:
     """A text as the database takes it."""
-    return text.replace("\x00", "").strip()[:length]
+    return _storable(text).strip()[:length]
+
+
+def _storable(text: str) -> str:
+    """Without what PostgreSQL takes in no text: NUL and halves of surrogate pairs."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def _clean_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, list):
+        return [_clean_value(one) for one in value]
+    if isinstance(value, dict):
+        return {_storable(key): _clean_value(one) for key, one in value.items()}
+    return value
 
 
 def _is_current(record: Record, item: SyncItem) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat, Left
 
 from accounts.access import Action, Actor
 from accounts.services.audit import record_event
@@ -18,6 +21,7 @@ from connectors.services import capture
 from connectors.services.opening import (
     Patience,
     auth_method,
+    cache_folder,
     open_connector,
     parse_config,
     parse_credentials,
@@ -29,7 +33,7 @@ from connectors.services.schedules import (
     validate_schedule,
 )
 from knowledge.models import Document, KnowledgeBase
-from knowledge.services.documents import remove_documents
+from knowledge.services.documents import remove_documents, validate_principals
 
 _CHANGEABLE = frozenset(
     {
@@ -111,16 +115,21 @@ def delete_connection(
     """Remove a connection with what it brought, or leave the documents as if they had been uploaded.
     Raises `ConflictError` while a run is going on."""
     actor.require(Action.WRITE)
+    Connection.objects.select_for_update().get(id=connection.id)  # no run can begin meanwhile
     if connection.runs.filter(status__in=SyncRun.UNFINISHED).exists():
         raise ConflictError("A sync of this connection is going on. Cancel it first.")
     documents = Document.objects.filter(source_id=connection.id)
     if keep_documents:
-        documents.update(source_id=None, external_id="")
+        # Still unlike those of other sources whose connections are gone.
+        named = Concat(Value(f"{connection.id}:"), F("external_id"))
+        documents.update(source_id=None, external_id=Left(named, 500))
     else:
         ids = list(documents.filter(replaces=None).values_list("id", flat=True))
         for start in range(0, len(ids), _BATCH):
             remove_documents(ids[start : start + _BATCH])
     capture.forget_all(connection)
+    cache = cache_folder(connection)
+    transaction.on_commit(lambda: shutil.rmtree(cache, ignore_errors=True))
     forget_schedules(connection)
     record_event(
         actor, "connection.deleted", target=str(connection), target_id=connection.id,
@@ -168,6 +177,8 @@ def _assign(connection: Connection, values: Mapping[str, Any]) -> None:
     if unknown:
         faults = [FieldError(name, "Cannot be set.") for name in sorted(unknown)]
         raise InvalidInputError("The connection cannot be saved.", faults)
+    if values.get("auth_method", connection.auth_method) != connection.auth_method:
+        connection.credentials = {}  # those of another way say nothing
     for name, value in values.items():
         setattr(connection, name, value)
 
@@ -178,6 +189,7 @@ def _validate(connection: Connection, values: Mapping[str, Any]) -> None:
     method = auth_method(spec, connection.auth_method)
     if values.get("credentials"):
         parse_credentials(method, values["credentials"])
+    validate_principals(connection.principals)
     validate_schedule("schedule", connection.schedule)
     validate_schedule("full_schedule", connection.full_schedule)
     if not 0 < connection.deletion_guard_percent <= 100:

@@ -57,7 +57,7 @@ def approve_deletions(*, actor: Actor, connection: Connection) -> int:
     """Delete what waits for a person's word. Returns how many documents went."""
     actor.require(Action.WRITE)
     waiting = SyncItem.objects.filter(connection=connection, status=SyncItem.Status.GONE)
-    items = list(waiting)
+    items = list(waiting.select_for_update().order_by("id"))  # one may be coming back just now
     for start in range(0, len(items), _BATCH):
         delete_items(connection, items[start : start + _BATCH])
     connection.runs.filter(held_deletions__gt=0).update(held_deletions=0)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -40,6 +41,12 @@ def open_connector(connection: Connection, *, patience: Patience = Patience()) -
     credentials = parse_credentials(method, connection.credentials)
     context = _context(connection, found.spec, method, credentials, patience)
     return found(config, credentials, context)
+
+
+def cache_folder(connection: Connection) -> Path:
+    """Where this machine keeps things of a connection between runs. It may be missing, or be deleted."""
+    folder: Path = settings.GROUNDWORK_DATA.root / "sources" / str(connection.id)
+    return folder
 
 
 def parse_config(spec: ConnectorSpec, values: Mapping[str, Any]) -> Any:
@@ -99,7 +106,7 @@ def _context(
         pause=pause,
         log=logging.getLogger(f"connectors.{spec.kind}"),
         max_bytes=settings.MAX_UPLOAD_BYTES,
-        cache=settings.GROUNDWORK_DATA.root / "sources" / str(connection.id),
+        cache=cache_folder(connection),
         auth=auth,
     )
 

@@ -89,6 +89,8 @@ def store_document(*, base: KnowledgeBase, stream: BinaryIO, new: NewDocument) -
     known = _find_known(base, new, content_hash)
     if known is not None and known.content_hash == content_hash:
         return _same_content(known, new)
+    if known is not None and _is_on_its_way(known, new, content_hash):
+        return Added(known, Outcome.REPLACING)
     try:
         with transaction.atomic():
             document = _store(base, stream, new, content_hash, size, replaces=known)
@@ -108,7 +110,7 @@ def update_document(*, actor: Actor, document: Document, **fields: Any) -> Docum
     actor.require(Action.WRITE)
     for name, value in fields.items():
         setattr(document, name, value)
-    _validate_principals(document.principals)
+    validate_principals(document.principals)
     if not is_boost(document.boost):
         raise InvalidInputError("The boost cannot be saved.", [FieldError("boost", BOOST_RULE)])
     document.save(update_fields=[*fields, "updated_at"])
@@ -270,6 +272,17 @@ def _drop_unfinished_version(document: Document) -> None:
     unfinished.delete()
 
 
+def _is_on_its_way(document: Document, new: NewDocument, content_hash: str) -> bool:
+    """Whether this very content is being indexed as the document's next version, with the same facts."""
+    return document.replacements.filter(
+        content_hash=content_hash,
+        title=new.title[:500],
+        metadata=new.metadata,
+        principals=list(new.principals),
+        status__in=[Document.Status.PENDING, Document.Status.PROCESSING],
+    ).exists()
+
+
 def _find_known(base: KnowledgeBase, new: NewDocument, content_hash: str) -> Document | None:
     documents = Document.objects.filter(knowledge_base=base, replaces=None).defer("extracted_text")
     found: Document | None
@@ -331,14 +344,15 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _validate(new: NewDocument) -> None:
-    _validate_principals(new.principals)
+    validate_principals(new.principals)
     if not new.filename.strip():
         raise InvalidInputError(
             "The file has no name.", [FieldError("filename", "Must not be empty.")]
         )
 
 
-def _validate_principals(principals: Sequence[str]) -> None:
+def validate_principals(principals: Sequence[str]) -> None:
+    """Raise `InvalidInputError` when one is no principal."""
     for principal in principals:
         kind, _, name = principal.partition(":")
         if principal != "public" and (kind not in {"user", "group"} or not name):

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
 
 from accounts.access import Actor
 from accounts.tenancy import tenant_scope
-from config.errors import CredentialsError, RateLimitedError, RejectedError, TransientError
+from config.errors import (
+    CredentialsError,
+    InvalidInputError,
+    RateLimitedError,
+    RejectedError,
+    TransientError,
+)
+from connectors import tasks
 from connectors.base import (
     Checkpoint,
     Complete,
@@ -23,14 +31,17 @@ from connectors.base import (
     Notice,
 )
 from connectors.models import Connection, SyncRun
-from connectors.services.connections import update_connection
+from connectors.services import capture
+from connectors.services.connections import delete_connection, update_connection
 from connectors.services.deletions import approve_deletions
 from connectors.services.lease import Lease
+from connectors.services.opening import cache_folder
 from connectors.services.principals import with_groups
 from connectors.services.runs import abandoned_runs, cancel_run
-from knowledge.models import Chunk
+from knowledge.models import Chunk, Document
 from tests.connectors.conftest import Syncs
 from tests.connectors.scripted import RefetchingConnector, ScriptedConnector, file, text
+from tests.workers import Workers
 
 Connect = Callable[..., Connection]
 FULL, RETRY, REPLAY = SyncRun.Kind.FULL, SyncRun.Kind.RETRY, SyncRun.Kind.REPLAY
@@ -393,7 +404,7 @@ def test_impossible_characters_and_lengths_break_nothing(connect: Connect, syncs
     run = syncs.play(
         connect(),
         text("a\x00b", "Null \x00 in \ud800 text", title="T\x00" + long, author=long, url="http://" + long * 3,
-             metadata={"a\x00": "b\x00"}),
+             metadata={"a\x00": "b\x00", "path": "C:\\u0000\\x", "half": ["\ud800"]}),
         text(long + "1"), text(long + "2"),
     )  # fmt: skip
     assert (run.status, run.inserted) == ("succeeded", 3)
@@ -422,3 +433,63 @@ def test_a_capture_is_replayed_without_the_source(
     assert (run.status, run.inserted) == ("succeeded", 2)
     assert syncs.documents()["a"].author == "Ana"
     assert set(syncs.documents()) == {"a", "b"}
+
+
+def test_content_whose_version_is_being_indexed_is_not_stored_again(
+    connect: Connect, syncs: Syncs, workers: Workers, keeper: Actor
+) -> None:
+    connection = connect()
+    syncs.play(connection, text("a", "Herons wade."))
+    ScriptedConnector.script = lambda _self, _cursor: iter([text("a", "Storks stand.")])
+    for _ in range(2):
+        syncs.start(connection)
+        waiting, syncs.delayed = syncs.delayed, []
+        for ids in waiting:
+            with workers.commits():
+                tasks.sync_task.run(*ids)
+    assert len(workers) == 1, "one version waits to be indexed"
+    workers.drain()
+    with tenant_scope(keeper.tenant_id):
+        assert list(Chunk.objects.values_list("content", flat=True)) == ["Storks stand."]
+
+
+def test_documents_may_outlive_their_connections(
+    connect: Connect, syncs: Syncs, keeper: Actor
+) -> None:
+    for name in ("one", "two"):
+        connection = connect(name=name)
+        syncs.play(connection, text("a", "The same words."))
+        with tenant_scope(keeper.tenant_id):
+            delete_connection(actor=keeper, connection=connection, keep_documents=True)
+    with tenant_scope(keeper.tenant_id):
+        kept = Document.objects.all()
+        assert [one.source_id for one in kept] == [None, None]
+        assert len({one.external_id for one in kept}) == 2
+
+
+def test_a_deleted_connection_takes_everything_along(
+    connect: Connect, syncs: Syncs, keeper: Actor, workers: Workers
+) -> None:
+    connection = connect(keeps_capture=True)
+    syncs.play(connection, text("a"))
+    cache = cache_folder(connection)
+    cache.mkdir(parents=True)
+    workers.commit(keeper, lambda: delete_connection(actor=keeper, connection=connection))
+    assert syncs.documents() == {}
+    assert not cache.exists()
+    assert list(capture.replay(connection)) == []
+    assert not PeriodicTask.objects.filter(name__contains=str(connection.id)).exists()
+
+
+def test_another_way_to_authenticate_asks_for_new_credentials(
+    connect: Connect, keeper: Actor
+) -> None:
+    connection = connect(auth_method="token", credentials={"token": "old"})
+    with tenant_scope(keeper.tenant_id):
+        update_connection(actor=keeper, connection=connection, auth_method="none")
+    assert connection.credentials == {}
+
+
+def test_principals_of_a_connection_are_checked(connect: Connect) -> None:
+    with pytest.raises(InvalidInputError, match="is not a principal"):
+        connect(principals=["everybody"])
