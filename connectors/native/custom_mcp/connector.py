@@ -31,6 +31,7 @@ from connectors.base import (
     LiveHit,
     LiveSearch,
     Node,
+    Notice,
     Settings,
     token_auth,
 )
@@ -135,9 +136,11 @@ class CustomMcpConnector(Connector[CustomMcpConfig], Browsable, LiveSearch):
 
     def pull(self, cursor: Cursor) -> Iterator[Event]:
         """Every operation and resource anew. One that fails is kept as it was."""
-        yield from self._reader.read()
+        events = self._reader.read()
+        yield from events
         yield Checkpoint({})
-        yield Complete()
+        if not any(isinstance(event, Notice) for event in events):
+            yield Complete()
 
     def browse(self, parent: str) -> list[Node]:
         """The tools; those that may not be called cannot be chosen."""
@@ -154,7 +157,7 @@ class CustomMcpConnector(Connector[CustomMcpConfig], Browsable, LiveSearch):
         # The protocol's client takes long to import: only who connects needs it.
         from connectors.native.custom_mcp.reading import Reader  # noqa: PLC0415
 
-        return Reader(self.config, self._server())
+        return Reader(self.config, self._server(), self.context.max_bytes)
 
     def _server(self) -> HttpServer | LocalServer:
         return self._http_server() if self.config.transport == "http" else self._local_server()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_types import (
+from mcp.types import (
     CallToolResult,
     EmbeddedResource,
     ResourceLink,

@@ -13,10 +13,10 @@ from typing import Any
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import BlobResourceContents, CallToolResult, Resource, TextResourceContents, Tool
+from mcp.types import BlobResourceContents, CallToolResult, Resource, TextResourceContents, Tool
 
 from config.errors import RejectedError
-from connectors.base import Event, Failure, File, LiveHit, Node, Record, Text
+from connectors.base import Event, Failure, File, LiveHit, Node, Notice, Record, Text
 from connectors.native.custom_mcp.connector import CustomMcpConfig, Operation
 from connectors.native.custom_mcp.content import hits_of, text_of
 from connectors.native.custom_mcp.servers import HttpServer, LocalServer
@@ -31,6 +31,7 @@ class Reader:
 
     config: CustomMcpConfig
     server: HttpServer | LocalServer
+    max_bytes: int
 
     def check(self) -> str:
         """The server's name and how many of its tools may be called."""
@@ -64,17 +65,22 @@ class Reader:
         return list(hits_of(converse(self.server, ask)))
 
     def read(self) -> list[Event]:
-        """A record or a failure for each operation and resource."""
+        """A record or a failure for each operation and resource; a notice when it cannot be known which there
+        are."""
         return converse(self.server, self._read)
 
     async def _read(self, client: Client) -> list[Event]:
         operations = self.config.read_only_operations
         calls = [one for one in operations if one.type == "tool"]
         tools = {tool.name: tool for tool in await all_tools(client)} if calls else {}
-        events = [await self._read_tool(client, tools, one) for one in calls]
+        events: list[Event] = [await self._read_tool(client, tools, one) for one in calls]
         wanted = {one.name: one.title for one in operations if one.type == "resource"}
-        found = await all_resources(client) if self.config.all_resources else []
-        listed = {str(one.uri): one for one in found}
+        listed: dict[str, Resource] = {}
+        if self.config.all_resources:
+            try:
+                listed = {str(one.uri): one for one in await all_resources(client)}
+            except MCPError as error:
+                events.append(Notice(f"Resources could not be listed: {error.message[:500]}"))
         for uri in dict.fromkeys((*wanted, *listed)):
             title = wanted.get(uri) or _name_of(listed.get(uri)) or uri
             events += await self._read_resource(client, uri, title)
@@ -86,10 +92,15 @@ class Reader:
             result = await self._call(client, tools, operation.name, operation.args)
         except (MCPError, RejectedError) as error:
             return Failure(external_id, f"{operation.name}: {error.message[:500]}")
+        text = text_of(result)
+        if len(text) > self.max_bytes:
+            return Failure(
+                external_id, f"{operation.name} gave more than {self.max_bytes} characters."
+            )
         return Record(
             external_id=external_id,
             title=operation.title or tools[operation.name].title or operation.name,
-            body=Text(text_of(result)),
+            body=Text(text),
             metadata={"tool": operation.name, "arguments": sorted(operation.args)},
         )
 

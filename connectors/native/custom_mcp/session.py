@@ -21,7 +21,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
+from mcp.types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
     Implementation,

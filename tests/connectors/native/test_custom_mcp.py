@@ -253,7 +253,7 @@ def test_commands_that_do_not_work_are_reported(allowed: None) -> None:
 
 def test_a_list_that_repeats_itself_ends() -> None:
     import anyio
-    from mcp_types import ListToolsResult, Tool
+    from mcp.types import ListToolsResult, Tool
 
     from connectors.native.custom_mcp.session import all_tools
 
