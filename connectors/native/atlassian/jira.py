@@ -28,6 +28,7 @@ from connectors.base import (
     LiveSearch,
     Node,
     Notice,
+    OAuthTokens,
     Record,
     Refetch,
     Settings,
@@ -35,7 +36,7 @@ from connectors.base import (
     WebhookReceiver,
 )
 from connectors.native.atlassian.jira_records import IssueRecords
-from connectors.native.atlassian.site import AtlassianSite, api_token, sign_in
+from connectors.native.atlassian.site import AtlassianSite, AtlassianToken, api_token, sign_in
 from connectors.signatures import require_signature
 
 _FIELDS = (
@@ -44,6 +45,25 @@ _FIELDS = (
 )
 _PAGE = 100
 _OVERLAP = timedelta(minutes=5)  # the index lags behind, and clocks differ
+
+
+_SECRET = Field(
+    default=SecretStr(""),
+    title="Webhook secret",
+    description="The secret of the webhook that tells of changes, if there is one.",
+)
+
+
+class JiraToken(AtlassianToken):
+    """An account's API token."""
+
+    webhook_secret: SecretStr = _SECRET
+
+
+class JiraSignIn(OAuthTokens):
+    """A sign-in."""
+
+    webhook_secret: SecretStr = _SECRET
 
 
 class JiraConfig(Settings):
@@ -80,7 +100,10 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
         description="Issues with comments, fields and attachments.",
         category="Projects",
         config=JiraConfig,
-        auth=(api_token(), sign_in("read:jira-work", "read:jira-user")),
+        auth=(
+            api_token(JiraToken),
+            sign_in("read:jira-work", "read:jira-user", credentials=JiraSignIn),
+        ),
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS, Capability.FILES}),
         documentation_url="https://developer.atlassian.com/cloud/jira/platform/rest/v3/",
         rate_limit="10/second",

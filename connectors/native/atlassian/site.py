@@ -15,11 +15,6 @@ from config.errors import InvalidInputError
 from config.http import HttpClient
 from connectors.base import AuthMethod, Context, OAuthEndpoints, OAuthTokens, Settings
 
-_SECRET = Field(
-    default=SecretStr(""),
-    title="Webhook secret",
-    description="The secret of the webhook that tells of changes, if there is one.",
-)
 _GONE = frozenset({404, 410})
 
 
@@ -28,26 +23,19 @@ class AtlassianToken(Settings):
 
     email: str = Field(title="Mail address")
     token: SecretStr = Field(title="API token")
-    webhook_secret: SecretStr = _SECRET
 
 
-class AtlassianSignIn(OAuthTokens):
-    """A sign-in."""
-
-    webhook_secret: SecretStr = _SECRET
-
-
-def api_token() -> AuthMethod:
+def api_token(credentials: type[AtlassianToken] = AtlassianToken) -> AuthMethod:
     """Mail address and API token."""
 
     def auth(credentials: AtlassianToken) -> AuthBase:
         secret = credentials.token.get_secret_value()
         return HTTPBasicAuth(credentials.email.encode(), secret.encode())
 
-    return AuthMethod("token", "API token", AtlassianToken, auth=auth)
+    return AuthMethod("token", "API token", credentials, auth=auth)
 
 
-def sign_in(*scopes: str) -> AuthMethod:
+def sign_in(*scopes: str, credentials: type[OAuthTokens] = OAuthTokens) -> AuthMethod:
     """OAuth 2.0 (3LO). https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/"""
     endpoints = OAuthEndpoints(
         "https://auth.atlassian.com/authorize",
@@ -57,7 +45,7 @@ def sign_in(*scopes: str) -> AuthMethod:
         extra={"audience": "api.atlassian.com", "prompt": "consent"},
         basic_client=False,
     )
-    return AuthMethod("oauth", "Sign in with Atlassian", AtlassianSignIn, oauth=endpoints)
+    return AuthMethod("oauth", "Sign in with Atlassian", credentials, oauth=endpoints)
 
 
 class AtlassianSite:

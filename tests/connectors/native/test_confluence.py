@@ -253,6 +253,7 @@ def test_parts_may_be_left_out(wiki: Wiki) -> None:
     assert set(records(pull(made(wiki, exclude_spaces=["BIRD"])))) == {"20"}
     with pytest.raises(InvalidInputError, match="FROG"):
         made(wiki, spaces=["FROG"]).check()
+    assert any(isinstance(one, Notice) for one in pull(made(wiki, spaces=["FROG"])))
     assert made(wiki).check() == f"Ana on {wiki.server.url}: 2 spaces"
 
 
@@ -309,6 +310,23 @@ def test_who_may_view_a_space_reads_its_pages(wiki: Wiki) -> None:
         Membership("group:g1", "user:bo@example.com"),
         Membership("group:g1", "user:cy@example.com"),
     }
+
+
+def test_permissions_beyond_the_first_ones_are_asked_for(wiki: Wiki) -> None:
+    fill(wiki)
+    read = {"key": "read", "targetType": "space"}
+    rows = [
+        {"principal": {"type": "group", "id": "g2"}, "operation": read},
+        {"principal": {"type": "role", "id": "r1"}, "operation": read},
+    ]
+    path = "/wiki/api/v2/spaces/1/permissions"
+    wiki.server.files[path] = json.dumps({"results": rows}).encode()
+
+    def space(asked: Asked, _: Any) -> Any:
+        return {"id": asked.path["id"], "permissions": {"results": [], "meta": {"hasMore": True}}}
+
+    wiki.server.on("GET /spaces/{id}", space)
+    assert sorted(records(pull(made(wiki, spaces=["BIRD"])))["11"].principals or ()) == ["group:g2"]
 
 
 def test_restrictions_leave_readers_out(wiki: Wiki) -> None:

@@ -319,6 +319,51 @@ def test_files_are_chosen_by_name_and_size(hub: Hub) -> None:
     assert set(records(pull(made(hub, include=["*.py"])))) == {"acme/app/blob/d.py"}
 
 
+def test_the_readme_alone_may_be_read(hub: Hub) -> None:
+    events = pull(made(hub, code="readme", issues=False, pull_requests=False, releases=False))
+    assert set(records(events)) == {"acme/app/blob/README.md"}
+    assert not hub.server.asked("GET /repos/{owner}/{repo}/issues")
+    assert records(pull(made(hub, code="none", issues=False, pull_requests=False))) == {}
+
+
+def test_issues_without_pull_requests_and_the_other_way_round(hub: Hub) -> None:
+    hub.issues = [issue(1), issue(2, pull=True)]
+    assert set(records(pull(made(hub, code="none", pull_requests=False)))) == {"acme/app/issues/1"}
+    assert set(records(pull(made(hub, code="none", issues=False)))) == {"acme/app/issues/2"}
+
+
+def test_without_a_choice_it_is_all_that_the_account_sees(hub: Hub) -> None:
+    def repositories(_asked: Asked, answer: Any) -> Any:
+        return [
+            {**hub._facts(answer[0], "app"), "archived": False},
+            {**hub._facts(answer[0], "old"), "archived": True},
+        ]
+
+    hub.server.on("GET /user/repos", repositories)
+    connector = made(hub, repositories=[], archived=False)
+    assert set(end(pull(connector))["repositories"]) == {"acme/app"}
+    assert [node.id for node in connector.browse("")] == ["acme/app", "acme/old"]
+    connector.search("heron", 1)
+    assert "user:ana" in hub.server.asked("GET /search/issues")[0]["q"]
+
+
+def test_a_query_that_github_does_not_understand_finds_nothing(hub: Hub) -> None:
+    hub.server.refuse_next(422, times=2)
+    assert made(hub).search("heron " * 100, 3) == []
+    assert len(hub.server.asked("GET /search/issues")[0]["q"]) < 256
+
+
+def test_a_folder_that_github_does_not_list_whole_is_no_complete_listing(hub: Hub) -> None:
+    def tree(_asked: Asked, answer: Any) -> Any:
+        return {**answer, "tree": [], "truncated": True}
+
+    hub.server.on("GET /repos/{owner}/{repo}/git/trees/{tree_sha}", tree)
+    events = pull(made(hub))
+    assert Complete("acme/app:code") not in events
+    assert any(isinstance(one, Notice) for one in events)
+    assert "head" not in end(events)["repositories"]["acme/app"]
+
+
 def test_who_reads_follows_the_repository(hub: Hub) -> None:
     connector = made(hub)
     cursor = end(pull(connector))
