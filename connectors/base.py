@@ -21,7 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from requests.auth import AuthBase, HTTPBasicAuth
 
 from config.http import HeaderAuth, HttpClient
@@ -33,6 +33,14 @@ class Settings(BaseModel):
     """Base of configuration and credential models. Field titles and descriptions become the form."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and "\x00" in text for text in texts):
+            raise ValueError("Must not hold a NUL character")
+        return value
 
 
 class Capability(StrEnum):

@@ -76,7 +76,7 @@ def update_connection(*, actor: Actor, connection: Connection, **values: Any) ->
     actor.require(Action.WRITE)
     _assign(connection, values)
     _validate(connection, values)
-    if "credentials" in values and connection.status == Connection.Status.NEEDS_AUTHORISATION:
+    if values.get("credentials") and connection.status == Connection.Status.NEEDS_AUTHORISATION:
         _activate(connection)
     if "config" in values:
         connection.cursor = {}  # another extent: the next run compares everything
@@ -181,6 +181,7 @@ def _assign(connection: Connection, values: Mapping[str, Any]) -> None:
         connection.credentials = {}  # those of another way say nothing
     for name, value in values.items():
         setattr(connection, name, value)
+    connection.name = connection.name.replace("\x00", "")[:200]
 
 
 def _validate(connection: Connection, values: Mapping[str, Any]) -> None:
@@ -208,4 +209,6 @@ def _save(connection: Connection, *, force_insert: bool = False) -> None:
             connection.save(force_insert=force_insert)
     except IntegrityError as error:
         fault = FieldError("name", "Another connection of this base has this name.")
-        raise InvalidInputError("The connection cannot be saved.", [fault]) from error
+        raise InvalidInputError(
+            f"The connection cannot be saved. {fault.message}", [fault]
+        ) from error

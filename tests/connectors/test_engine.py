@@ -493,3 +493,9 @@ def test_another_way_to_authenticate_asks_for_new_credentials(
 def test_principals_of_a_connection_are_checked(connect: Connect) -> None:
     with pytest.raises(InvalidInputError, match="is not a principal"):
         connect(principals=["everybody"])
+
+
+def test_what_the_database_cannot_hold_is_named(connect: Connect) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        connect(config={"word": "a\x00b"})
+    assert [fault.field for fault in error.value.errors] == ["config.word"]
