@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -25,6 +26,7 @@ from connectors.base import (
     ConnectorSpec,
     Context,
     Cursor,
+    Deletion,
     Event,
     Failure,
     LiveHit,
@@ -37,7 +39,7 @@ from connectors.base import (
     Settings,
 )
 from connectors.native.atlassian.confluence_readers import Readers
-from connectors.native.atlassian.confluence_records import ContentRecords, container
+from connectors.native.atlassian.confluence_records import ContentRecords, attachment_row, container
 from connectors.native.atlassian.site import AtlassianSite, api_token, sign_in
 
 _PAGE = 50  # as many as one CQL query names
@@ -132,14 +134,27 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
         """Single attachments: all else comes with its listing and cannot fail by itself."""
-        keys = [one for one in external_ids if re.fullmatch(r"att\d+", one)]
-        spaces = {one["key"]: one for one in self._spaces}
-        for start in range(0, len(keys), _PAGE):
-            cql = f"id in ({', '.join(keys[start : start + _PAGE])}) and type = attachment"
-            rows, _ = self._search(cql, f"space,{_PARTS}")
-            for row in rows:
-                if (space := spaces.get((row.get("space") or {}).get("key"))) is not None:
-                    yield from self._parts("attachment", space, [row])
+        spaces = {one["id"]: one for one in self._spaces}
+        for external_id in external_ids:
+            if not external_id.startswith("att"):
+                continue
+            try:
+                yield from self._attachment(external_id, spaces)
+            except RejectedError as error:
+                yield Failure(external_id, error.message)
+
+    def _attachment(
+        self, external_id: str, spaces: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[Event]:
+        found = self._site.find(f"/wiki/api/v2/attachments/{quote(external_id)}") or {}
+        kind = "page" if found.get("pageId") else "blogpost"
+        page_id = found.get("pageId") or found.get("blogPostId")
+        page = self._site.find(f"/wiki/api/v2/{_COLLECTIONS[kind]}/{page_id}") if page_id else None
+        if page is None or page["spaceId"] not in spaces:
+            yield Deletion(external_id)
+        else:
+            row = attachment_row(found, page)
+            yield from self._parts("attachment", spaces[page["spaceId"]], [row])
 
     def memberships(self) -> Iterator[Membership]:
         """Who is in the groups that may view the spaces."""

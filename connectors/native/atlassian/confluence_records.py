@@ -114,6 +114,21 @@ class ContentRecords:
         return f"{self._site.url}/wiki{link}" if link else self._site.url
 
 
+def attachment_row(found: Mapping[str, Any], page: Mapping[str, Any]) -> dict[str, Any]:
+    """An attachment of version 2 of the API as version 1 has it."""
+    version = found.get("version") or {}
+    return {
+        "id": found["id"],
+        "type": "attachment",
+        "title": found["title"],
+        "container": {"id": page["id"], "title": page["title"]},
+        "extensions": {"mediaType": found.get("mediaType"), "fileSize": found.get("fileSize")},
+        "version": {"number": version.get("number"), "when": version.get("createdAt")},
+        "history": {"createdDate": found.get("createdAt")},
+        "_links": {"webui": found.get("webuiLink")},
+    }
+
+
 def container(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The page that a comment or attachment belongs to."""
     found: Mapping[str, Any] = row.get("container") or {}

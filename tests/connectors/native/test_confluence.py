@@ -14,6 +14,7 @@ from connectors.base import (
     Checkpoint,
     Complete,
     Cursor,
+    Deletion,
     Event,
     File,
     Membership,
@@ -60,6 +61,8 @@ class Wiki:
         second.on("GET /spaces/{id}/pages", lambda asked, _: self._listed(asked, "page"))
         second.on("GET /spaces/{id}/blogposts", lambda asked, _: self._listed(asked, "blogpost"))
         second.on("GET /pages", lambda asked, _: self._named(asked, "page"))
+        second.on("GET /pages/{id}", lambda asked, _: self._second(self._one(asked)))
+        second.on("GET /attachments/{id}", self._attachment)
         second.on("GET /blogposts", lambda asked, _: self._named(asked, "blogpost"))
         first.on(_CQL, self._cql)
         first.on("GET /wiki/rest/api/user/current", {"type": "known", "displayName": "Ana"})
@@ -114,6 +117,21 @@ class Wiki:
         ids = asked.query["id"].split(",")
         found = [self._second(one) for one in self.rows.values() if one["id"] in ids]
         return {"results": found, "_links": {}}
+
+    def _one(self, asked: Asked) -> dict[str, Any]:
+        if asked.path["id"] not in self.rows:
+            raise Refusal(404)
+        return self.rows[asked.path["id"]]
+
+    def _attachment(self, asked: Asked, _: Any) -> Any:
+        one = self._one(asked)
+        facts = {"mediaType": "text/plain", "fileSize": 6, "pageId": one["in"]}
+        return {
+            "id": one["id"],
+            "title": one["title"],
+            "version": {"number": one["number"]},
+            **facts,
+        }
 
     def _second(self, one: dict[str, Any]) -> Any:
         return {
@@ -361,7 +379,12 @@ def test_what_the_index_does_not_know_is_for_nobody(wiki: Wiki) -> None:
 
 def test_attachments_are_read_anew(wiki: Wiki) -> None:
     fill(wiki)
-    assert set(records(list(made(wiki).fetch(["att14", "11", "att99"])))) == {"att14"}
+    again = list(made(wiki).fetch(["att14", "11", "att99"]))
+    assert [type(one) for one in again] == [Record, Deletion]
+    record = records(again)["att14"]
+    assert (record.title, record.version, record.scope) == ("苍鹭.txt", "1", "1")
+    assert record.breadcrumbs == ("Space BIRD", "苍鹭")
+    assert record.principals == records(pull(made(wiki)))["att14"].principals
     assert [node.id for node in made(wiki).browse("")] == ["BIRD", "FISH"]
 
 
