@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 from typing import Any
 from uuid import UUID
 
 from celery import Task, shared_task
+from django.conf import settings
 
 from config.errors import AppError
 from connectors.models import SyncRun
@@ -17,6 +19,8 @@ from connectors.services.engine import run_sync
 logger = logging.getLogger(__name__)
 
 _JITTER_S = 30.0  # spread over this what is scheduled for the same minute
+# The worker has more threads than this: a sync may last for hours, and webhooks must not wait for it.
+_slots = threading.BoundedSemaphore(settings.GROUNDWORK_SYNCS)
 
 
 class SyncTask(Task[Any, None]):
@@ -31,8 +35,14 @@ class SyncTask(Task[Any, None]):
 
 @shared_task(base=SyncTask, name="connectors.sync")
 def sync_task(tenant_id: str, run_id: str) -> None:
-    """Work on one run; come back later when its source is busy."""
-    wait_s = run_sync(UUID(tenant_id), UUID(run_id))
+    """Work on one run; come back later when its source is busy. While no slot is free the run stays queued:
+    `resume_abandoned` brings it again."""
+    if not _slots.acquire(blocking=False):
+        return
+    try:
+        wait_s = run_sync(UUID(tenant_id), UUID(run_id))
+    finally:
+        _slots.release()
     if wait_s is not None:
         sync_task.apply_async((tenant_id, run_id), countdown=wait_s + random.uniform(0, 5))  # noqa: S311
 

@@ -25,7 +25,6 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from accounts.models import WebhookEvent
 from accounts.tenancy import tenant_scope
 from config.errors import AppError
 from knowledge.extraction.base import Extracted, ExtractionError, Limits

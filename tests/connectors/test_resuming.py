@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -10,6 +12,7 @@ from django.utils import timezone
 from accounts.access import Actor
 from accounts.tenancy import tenant_scope
 from config.errors import CredentialsError, TransientError
+from connectors import tasks
 from connectors.base import Checkpoint, Complete, Cursor, Deletion, Event
 from connectors.models import Connection, SyncRun
 from connectors.services.deletions import approve_deletions
@@ -116,3 +119,20 @@ def _until_it_ends(connect: Connect, syncs: Syncs, keeper: Actor, script: Any) -
         if run.finished_at is not None:
             break
     return run
+
+
+def test_a_run_waits_for_a_free_slot(
+    connect: Connect, syncs: Syncs, keeper: Actor, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(tasks, "_slots", threading.BoundedSemaphore(1))
+    connection = connect()
+    ScriptedConnector.script = lambda _self, _cursor: iter([text("a")])
+    run = syncs.start(connection)
+    with tasks._slots:
+        syncs.work()
+    assert syncs.fresh(run).status == "queued"
+    with tenant_scope(keeper.tenant_id):
+        SyncRun.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+    tasks.resume_abandoned_task.run()
+    syncs.work()
+    assert syncs.fresh(run).status == "succeeded"

@@ -161,7 +161,7 @@ def _programs() -> list[Program]:
                 "--hostname",
                 "sync@%h",
                 "--concurrency",
-                str(settings.GROUNDWORK_SYNCS),
+                str(settings.GROUNDWORK_SYNCS + 4),  # the others deliver webhooks
                 "--without-gossip",
                 "--without-mingle",
             ],
