@@ -218,6 +218,7 @@ class Migration(migrations.Migration):
                 ('enabled', models.BooleanField(default=True)),
                 ('sealed_secret', models.TextField(editable=False)),
                 ('failing_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('probed_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('disabled_reason', models.TextField(blank=True, editable=False)),
                 ('created_by', models.CharField(blank=True, editable=False, max_length=300)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

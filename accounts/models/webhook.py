@@ -23,8 +23,8 @@ class WebhookEvent(models.TextChoices):
 
 
 class WebhookEndpoint(TenantModel):
-    """One address. `failing_since` is the first failure after the last success; an endpoint that has failed
-    for days is disabled, and `disabled_reason` says so."""
+    """One address. `failing_since` is the first failure after the last success; meanwhile it is tried now and
+    then (`probed_at`). One that has failed for days is disabled, and `disabled_reason` says so."""
 
     url = models.CharField(max_length=2000, help_text="Where events are posted to; https.")
     description = models.CharField(max_length=200, blank=True, help_text="What listens there.")
@@ -32,6 +32,7 @@ class WebhookEndpoint(TenantModel):
     enabled = models.BooleanField(default=True)
     sealed_secret = models.TextField(editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    probed_at = models.DateTimeField(null=True, blank=True, editable=False)
     disabled_reason = models.TextField(blank=True, editable=False)
     created_by = models.CharField(max_length=300, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

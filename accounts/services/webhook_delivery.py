@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Manager, Q, QuerySet
 from django.utils import timezone
 from standardwebhooks import Webhook
 
@@ -30,6 +30,7 @@ _DELAYS = tuple(
 )
 _LEASE = timedelta(minutes=5)  # an attempt takes no longer, or its worker is gone
 _DISABLED_AFTER = timedelta(days=5)
+_PROBED_EVERY = timedelta(seconds=30)  # an endpoint that fails, so that it holds up nobody else's
 _KEPT = timedelta(days=30)
 _MOST_AT_ONCE = 500
 _TIMEOUT_S = 15.0
@@ -64,8 +65,12 @@ def deliver(tenant_id: UUID, delivery_id: UUID) -> None:
 
 def due_deliveries() -> list[tuple[UUID, UUID]]:
     """Tenant and id of what is to be sent now, the oldest first."""
+    now = timezone.now()
     due = WebhookDelivery.unscoped.filter(
-        status=Status.PENDING, next_attempt_at__lte=timezone.now(), endpoint__enabled=True
+        Q(endpoint__failing_since=None) | Q(endpoint__in=_to_probe(WebhookEndpoint.unscoped, now)),
+        status=Status.PENDING,
+        next_attempt_at__lte=now,
+        endpoint__enabled=True,
     )
     rows = due.order_by("next_attempt_at").values_list("tenant_id", "id")
     return list(rows[:_MOST_AT_ONCE])
@@ -76,19 +81,30 @@ def forget_old_deliveries() -> None:
     WebhookDelivery.unscoped.filter(created_at__lt=timezone.now() - _KEPT).delete()
 
 
+def _to_probe(endpoints: Manager[WebhookEndpoint], now: datetime) -> QuerySet[WebhookEndpoint]:
+    """Those that fail and have not been tried for a while."""
+    quiet = Q(probed_at=None) | Q(probed_at__lt=now - _PROBED_EVERY)
+    return endpoints.filter(quiet, failing_since__isnull=False)
+
+
 def _claim(tenant_id: UUID, delivery_id: UUID) -> WebhookDelivery | None:
     now = timezone.now()
     with tenant_scope(tenant_id):
         due = WebhookDelivery.objects.filter(
             id=delivery_id, status=Status.PENDING, next_attempt_at__lte=now, endpoint__enabled=True
         )
+        found: WebhookDelivery | None = due.select_related("endpoint").first()
+        if found is None:
+            return None
+        if found.endpoint.failing_since is not None:
+            probes = _to_probe(WebhookEndpoint.objects, now).filter(id=found.endpoint_id)
+            if not probes.update(probed_at=now):
+                return None  # it stays due
         if not due.update(
             attempts=F("attempts") + 1, attempted_at=now, next_attempt_at=now + _LEASE
         ):
             return None
-        found: WebhookDelivery = WebhookDelivery.objects.select_related("endpoint").get(
-            id=delivery_id
-        )
+        found.refresh_from_db(fields=["attempts"])
     return found
 
 

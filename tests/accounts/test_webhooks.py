@@ -194,6 +194,27 @@ def test_what_a_worker_dropped_is_found_again(receiver: LoopbackServer, sender: 
     assert sender.delivery().status == "succeeded"
 
 
+def test_a_failing_endpoint_is_tried_now_and_then(receiver: LoopbackServer, sender: Sender) -> None:
+    sender.make(receiver)
+    receiver.default = lambda _asked: Answer(503)
+    sender.emit()
+    sender.work()
+    for _ in range(5):
+        sender.emit()
+    sender.work()
+    assert len(receiver.asked) == 2, "the first failure, and one probe"
+    assert due_deliveries() == []
+    receiver.default = lambda _asked: Answer(204)
+    with time_machine.travel(timezone.now() + timedelta(minutes=2)):
+        tasks.deliver_due_webhooks_task.run()
+        sender.work()
+        tasks.deliver_due_webhooks_task.run()
+        sender.work()
+    with tenant_scope(sender.actor.tenant_id):
+        assert set(WebhookDelivery.objects.values_list("status", flat=True)) == {"succeeded"}
+    assert len(receiver.asked) == 8
+
+
 def test_a_dead_endpoint_is_disabled(receiver: LoopbackServer, sender: Sender) -> None:
     sender.make(receiver)
     receiver.default = lambda _asked: Answer(502)
@@ -406,3 +427,4 @@ def test_the_admin_shows_the_secret_once(
 def _make_due(delivery: WebhookDelivery) -> None:
     with tenant_scope(delivery.tenant_id):
         WebhookDelivery.objects.filter(id=delivery.id).update(next_attempt_at=timezone.now())
+        WebhookEndpoint.objects.update(probed_at=None)
