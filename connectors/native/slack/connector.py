@@ -1,8 +1,8 @@
 """Conversations of a Slack workspace: a thread is a document, and so is a day of what is said beside threads.
 
 Slack announces neither edits nor late replies in a channel's history, so each run reads the last days of a channel
-anew (`reread_days`): what was edited, answered or deleted there is noticed at once. With older messages it is
-noticed by a full run, or when a reply to a thread was sent to the channel as well.
+anew (`reread_days`): what was edited, answered or deleted there is noticed at once, an edited reply within a day. With
+older messages it is noticed by a full run, or when a reply to a thread was sent to the channel as well.
 """
 
 from __future__ import annotations
@@ -42,7 +42,15 @@ from connectors.base import (
     token_auth,
 )
 from connectors.native.slack.people import People
-from connectors.native.slack.reading import DAY_S, Channel, State, read_again, read_first, read_one
+from connectors.native.slack.reading import (
+    DAY_S,
+    Channel,
+    State,
+    day_start,
+    read_again,
+    read_first,
+    read_one,
+)
 from connectors.native.slack.rendering import moment_of, render_text
 from connectors.native.slack.signed_events import answer_event
 from connectors.native.slack.web_api import SlackApi
@@ -86,8 +94,8 @@ class SlackConfig(Settings):
         ge=1,
         le=90,
         title="Days to read again",
-        description="Edits, replies and deletions in these last days are noticed in each run, older ones in a "
-        "full run.",
+        description="Edits, replies and deletions in these last days are noticed in each run (edits of replies "
+        "within a day), older ones in a full run.",
     )
 
 
@@ -183,11 +191,11 @@ class SlackConnector(
         yield Checkpoint({"channels": states})
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
-        """Single threads and days; shared files come with their messages only."""
+        """Single threads, days and files."""
         channels = {channel.id: channel for channel in self._channels()}
         for external_id in external_ids:
             channel_id, _, name = external_id.partition(":")
-            if channel_id in channels and name[:1].isdigit():
+            if channel_id in channels:
                 yield from read_one(channels[channel_id], name)
 
     def browse(self, parent: str) -> list[Node]:
@@ -229,7 +237,7 @@ class SlackConnector(
         now, state = time.time(), states.get(channel.id)
         if state is None or "until" in state:
             days = self.config.history_days
-            horizon = max(now - days * DAY_S, 0.0) if days else 0.0
+            horizon = day_start(now - days * DAY_S) if days else 0.0
             yield from read_first(channel, state, now=now, horizon=horizon, save=save)
         else:
             yield from read_again(channel, state, now=now, save=save)

@@ -1,12 +1,13 @@
 """One channel: which stretch of it a run reads, and what documents that makes.
 
 A channel's state in the cursor: `latest` is when it was last read, `until` how far back a first reading has come
-(absent when that is done), `broken` that it was broken off and the run went on without it, `recent` the documents of the days that will be read again, with their times: one of
-them that is not met again is gone.
+(absent when that is done), `broken` that the run went on without finishing it, `recent` the documents of the days
+that will be read again: one of them that is not met again is gone.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,13 +32,14 @@ from connectors.native.slack.rendering import (
     render_messages,
     title_of,
 )
-from connectors.native.slack.web_api import SlackApi
+from connectors.native.slack.web_api import SlackApi, SlackError
 
 DAY_S = 86_400
 
 State = dict[str, Any]
 Save = Callable[[State], Event]
-_Dated = tuple[float, Record | Failure]
+# Of a document: its time, how its thread looked from the channel (or of which thread a file is), when it was read.
+Recent = dict[str, tuple[float, str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,22 @@ class _Stretch:
     began: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """A document that is there; without an event when it has surely not changed."""
+
+    external_id: str
+    ts: float
+    looks: str
+    read_at: float
+    event: Record | Failure | None
+
+    @property
+    def memory(self) -> tuple[float, str, float]:
+        """What is kept of it in the state."""
+        return self.ts, self.looks, self.read_at
+
+
 def read_first(
     channel: Channel, state: State | None, *, now: float, horizon: float, save: Save
 ) -> Iterator[Event]:
@@ -85,10 +103,11 @@ def read_first(
     state = state or {"latest": now, "until": now, "recent": {}}
     start = channel.window_start(state["latest"])
     for stretch in _stretches(channel, horizon, state["until"]):
-        for ts, event in _documents(channel, stretch.messages):
-            yield event
-            if ts >= start:
-                state["recent"][event.external_id] = ts
+        for met in _documents(channel, stretch.messages, {}, now):
+            if met.event is not None:
+                yield met.event
+            if met.ts >= start:
+                state["recent"][met.external_id] = met.memory
         state["until"] = stretch.began
         yield save(state)
     if is_whole:
@@ -98,38 +117,50 @@ def read_first(
 
 def read_again(channel: Channel, state: State, *, now: float, save: Save) -> Iterator[Event]:
     """The last days, and older threads that have been answered to the channel."""
-    start = channel.window_start(state["latest"])
-    met: dict[str, float] = {}
+    start, known = channel.window_start(state["latest"]), state["recent"]
+    recent: Recent = {}
     answered: set[str] = set()
     for stretch in _stretches(channel, start, now):
-        for ts, event in _documents(channel, stretch.messages):
-            met[event.external_id] = ts
-            yield event
+        for met in _documents(channel, stretch.messages, known, now):
+            recent[met.external_id] = met.memory
+            if met.event is not None:
+                yield met.event
         threads = {str(one.get("thread_ts") or one["ts"]) for one in stretch.messages}
         answered |= {ts for ts in threads if float(ts) < start}
     for thread in sorted(answered):
-        yield from (event for _, event in _thread(channel, thread))
-    for external_id, moment in state["recent"].items():
-        if moment >= start and external_id not in met:
+        yield from (met.event for met in _thread(channel, thread, "", now) if met.event)
+    for external_id, (ts, _, _) in known.items():
+        if ts >= start and external_id not in recent:
             yield Deletion(external_id)
     kept_from = channel.window_start(now)
-    recent = {external_id: ts for external_id, ts in met.items() if ts >= kept_from}
-    yield save({"latest": now, "recent": recent})
+    kept = {external_id: memory for external_id, memory in recent.items() if memory[0] >= kept_from}
+    yield save({"latest": now, "recent": kept})
 
 
 def read_one(channel: Channel, name: str) -> Iterator[Event]:
-    """A single thread or day, by the part of its external id behind the channel's."""
-    if "-" not in name:
-        yield from (
-            event for _, event in _thread(channel, name) if event.external_id.endswith(name)
-        )
-        return
-    start = datetime.fromisoformat(name).replace(tzinfo=UTC).timestamp()
+    """A single thread, day or file, by the part of its external id behind the channel's."""
     wanted = f"{channel.id}:{name}"
-    for stretch in _stretches(channel, start, start + DAY_S):
-        for _, event in _documents(channel, stretch.messages):
-            if event.external_id == wanted:
-                yield event
+    try:
+        found = list(_found(channel, name))
+    except SlackError as error:
+        is_gone = error.reason in {"file_not_found", "file_deleted", "thread_not_found"}
+        yield Deletion(wanted) if is_gone else Failure(wanted, error.message, channel.id)
+        return
+    yield from (met.event for met in found if met.event and met.external_id == wanted)
+
+
+def _found(channel: Channel, name: str) -> Iterator[_Met]:
+    if name.startswith("F"):
+        file = channel.api.call("files.info", file=name)["file"]
+        ts = f"{file.get('created', 0)}.000000"
+        message = {"user": file.get("user"), "ts": ts, "files": [file]}
+        yield from _files(channel, message, float(ts), "", 0.0)
+    elif "-" in name:
+        start = datetime.fromisoformat(name).replace(tzinfo=UTC).timestamp()
+        for stretch in _stretches(channel, start, start + DAY_S):
+            yield from _documents(channel, stretch.messages, {}, 0.0)
+    else:
+        yield from _thread(channel, name, "", 0.0)
 
 
 def _stretches(channel: Channel, oldest: float, latest: float) -> Iterator[_Stretch]:
@@ -149,18 +180,39 @@ def _stretches(channel: Channel, oldest: float, latest: float) -> Iterator[_Stre
     yield _Stretch(pending, oldest)
 
 
-def _documents(channel: Channel, messages: list[Message]) -> Iterator[_Dated]:
+def _documents(
+    channel: Channel, messages: list[Message], known: Recent, now: float
+) -> Iterator[_Met]:
     days: dict[float, list[Message]] = {}
     for message in messages:
         ts = str(message["ts"])
         if message.get("reply_count"):
-            yield from _thread(channel, ts)
+            same = _unchanged(f"{channel.id}:{ts}", _looks_of(message), known, now)
+            yield from same or _thread(channel, ts, _looks_of(message), now)
         elif message.get("thread_ts", ts) == ts and is_said(message):
             days.setdefault(day_start(float(ts)), []).append(message)
     for start, said in days.items():
-        yield start, _day(channel, start, said)
+        record = _day(channel, start, said)
+        yield _Met(record.external_id, start, "", now, record)
         for message in said:
-            yield from _files(channel, message, float(message["ts"]))
+            yield from _files(channel, message, float(message["ts"]), "", now)
+
+
+def _looks_of(message: Message) -> str:
+    """What a channel's history tells of a thread: all but edits of its replies."""
+    facts = (message.get(key) for key in ("reply_count", "latest_reply", "text", "edited"))
+    return hashlib.sha256(repr(list(facts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _unchanged(external_id: str, looks: str, known: Recent, now: float) -> list[_Met]:
+    """A thread and its files, if it looks as it did and was read within a day; else nothing."""
+    ts, before, read_at = known.get(external_id, (0.0, "", 0.0))
+    if before != looks or now - read_at >= DAY_S:
+        return []
+    files = [
+        _Met(name, *memory, None) for name, memory in known.items() if memory[1] == external_id
+    ]
+    return [_Met(external_id, ts, looks, read_at, None), *files]
 
 
 def _day(channel: Channel, start: float, messages: list[Message]) -> Record:
@@ -169,7 +221,7 @@ def _day(channel: Channel, start: float, messages: list[Message]) -> Record:
     return _record(channel, f"{channel.id}:{date}", f"#{channel.name} {date}", messages, first)
 
 
-def _thread(channel: Channel, ts: str) -> Iterator[_Dated]:
+def _thread(channel: Channel, ts: str, looks: str, now: float) -> Iterator[_Met]:
     external_id = f"{channel.id}:{ts}"
     try:
         pages = channel.api.pages("conversations.replies", "messages", channel=channel.id, ts=ts)
@@ -177,15 +229,17 @@ def _thread(channel: Channel, ts: str) -> Iterator[_Dated]:
     except (CredentialsError, RateLimitedError, TransientError):
         raise
     except RejectedError as error:
-        yield float(ts), Failure(external_id, error.message, channel.id)
+        failure = Failure(external_id, error.message, channel.id)
+        yield _Met(external_id, float(ts), "", now, failure)
         return
     said = [one for one in messages if is_said(one)]
     if not said:
         return
     title = f"#{channel.name}: {title_of(said[0], channel.name_of)}"
-    yield float(ts), _record(channel, external_id, title, said, said[0])
+    record = _record(channel, external_id, title, said, said[0])
+    yield _Met(external_id, float(ts), looks, now, record)
     for message in said:
-        yield from _files(channel, message, float(ts))
+        yield from _files(channel, message, float(ts), external_id, now)
 
 
 def _record(
@@ -213,37 +267,37 @@ def _record(
     )
 
 
-def _files(channel: Channel, message: Message, ts: float) -> Iterator[_Dated]:
+def _files(
+    channel: Channel, message: Message, ts: float, thread: str, now: float
+) -> Iterator[_Met]:
     for file in message.get("files") or () if channel.with_files else ():
         url = str(file.get("url_private_download") or file.get("url_private") or "")
         if file.get("is_external") or not channel.api.may_have_token(url):
             continue
         kind = str(file.get("mimetype") or "")
-        yield (
-            ts,
-            Record(
-                external_id=f"{channel.id}:{file['id']}",
-                title=str(file.get("title") or file.get("name") or file["id"]),
-                body=File(
-                    partial(_downloaded, channel, url, kind),
-                    str(file.get("name") or file["id"]),
-                    kind,
-                    file.get("size"),
-                ),
-                version=str(file.get("timestamp") or file["id"]),
-                scope=channel.id,
-                url=str(file.get("permalink") or ""),
-                author=author_of(message, channel.name_of),
-                breadcrumbs=(f"#{channel.name}",),
-                created_at=moment_of(str(message["ts"])),
-                metadata={
-                    "channel": channel.name,
-                    "channel_id": channel.id,
-                    "private": channel.is_private,
-                },
-                principals=channel.readers,
+        record = Record(
+            external_id=f"{channel.id}:{file['id']}",
+            title=str(file.get("title") or file.get("name") or file["id"]),
+            body=File(
+                partial(_downloaded, channel, url, kind),
+                str(file.get("name") or file["id"]),
+                kind,
+                file.get("size"),
             ),
+            version=str(file.get("timestamp") or file["id"]),
+            scope=channel.id,
+            url=str(file.get("permalink") or ""),
+            author=author_of(message, channel.name_of),
+            breadcrumbs=(f"#{channel.name}",),
+            created_at=moment_of(str(message["ts"])),
+            metadata={
+                "channel": channel.name,
+                "channel_id": channel.id,
+                "private": channel.is_private,
+            },
+            principals=channel.readers,
         )
+        yield _Met(record.external_id, ts, thread, now, record)
 
 
 @contextmanager

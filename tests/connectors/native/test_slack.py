@@ -14,7 +14,7 @@ import pytest
 import time_machine
 
 from config.errors import CredentialsError, ForbiddenError, RejectedError
-from connectors.base import Membership
+from connectors.base import Deletion, Membership
 from connectors.models import Connection, SyncRun
 from connectors.native.slack.connector import SlackConnector
 from connectors.native.slack.rendering import render_text
@@ -216,7 +216,7 @@ def test_the_next_run_reads_the_last_days_only(
     }
     assert "A late answer." in text_of(syncs, f"C0GENERAL:{late}")
     assert "edited" in text_of(syncs, "C0GENERAL:2025-06-14")
-    assert syncs.run(connection).kept == 2, "nothing new"
+    assert syncs.run(connection).kept == 1, "and the thread is not even read"
 
 
 def test_old_threads_are_read_when_answered_to_the_channel(
@@ -230,6 +230,30 @@ def test_old_threads_are_read_when_answered_to_the_channel(
     workspace.say("C0GENERAL", "Second.", ts(1), thread_ts=old, subtype="thread_broadcast")
     assert syncs.run(connection).updated == 1
     assert "Second." in text_of(syncs, f"C0GENERAL:{old}")
+
+
+def test_threads_that_look_the_same_are_read_once_a_day(
+    workspace: Workspace, connect: Connect, syncs: Syncs
+) -> None:
+    vendor, thread = workspace.vendor, ts(2)
+    vendor.files = {"/files/a.txt": b"Herons."}
+    file = {"id": "F0PLANPLA", "name": "a.txt", "mimetype": "text/plain", "created": 1,
+            "timestamp": 1, "url_private": f"{vendor.url}/files/a.txt"}  # fmt: skip
+    workspace.say("C0GENERAL", "Question?", thread)
+    workspace.reply("C0GENERAL", thread, "Answer.", ts(2, 2), files=[file])
+    connection = connect("slack", config={"files": True}, auth_method="token", credentials=TOKEN)
+    syncs.run(connection)
+    vendor.forget()
+    workspace.replies[thread][0]["text"] = "Answer, edited."
+    run = syncs.run(connection)
+    assert (run.kept, run.deleted, vendor.asked("GET /conversations.replies")) == (0, 0, [])
+    with time_machine.travel(NOW + DAY, tick=False):
+        assert syncs.run(connection).updated == 1
+    assert "Answer, edited." in text_of(syncs, f"C0GENERAL:{thread}")
+    assert "C0GENERAL:F0PLANPLA" in syncs.documents()
+    workspace.messages["C0GENERAL"].clear()
+    with time_machine.travel(NOW + DAY, tick=False):
+        assert syncs.run(connection).deleted == 2
 
 
 def test_a_full_run_notices_what_went_long_ago(
@@ -253,6 +277,7 @@ def test_one_bad_channel_or_thread_does_not_lose_the_others(
     workspace.say("C0GENERAL", "Question?", ts(2))
     workspace.reply("C0GENERAL", ts(2), "Answer.", ts(2, 2))
     syncs.run(connection)
+    workspace.reply("C0GENERAL", ts(2), "Another.", ts(0))
     workspace.errors["C0BADBADB"] = {"error": "missing_scope", "needed": "channels:history"}
     workspace.errors[ts(2)] = {"error": "thread_not_found"}
     workspace.say("C0TOOTOOT", "Storks.", ts(0))
@@ -404,9 +429,20 @@ def test_single_documents_are_read_anew(workspace: Workspace) -> None:
     workspace.say("C0GENERAL", "Question?", ts(2))
     workspace.reply("C0GENERAL", ts(2), "Answer.", ts(2, 2))
     workspace.say("C0GENERAL", "Beside.", ts(2, 3))
-    connector = make_connector(SlackConnector, credentials=TOKEN)
-    wanted = [f"C0GENERAL:{ts(2)}", "C0GENERAL:2025-06-13", "C0GONEGON:2025-06-13"]
-    assert [event.external_id for event in connector.fetch(wanted)] == wanted[:2]  # type: ignore[union-attr]
+    connector = make_connector(SlackConnector, {"files": True}, TOKEN)
+    workspace.vendor.on("GET /files.info", file_facts)
+    names = (ts(2), "2025-06-13", "F0PLANPLA", "F0GONEGON")
+    wanted = [*(f"C0GENERAL:{name}" for name in names), "C0GONEGON:2025-06-13"]
+    found = list(connector.fetch(wanted))
+    assert [event.external_id for event in found] == wanted[:4]  # type: ignore[union-attr]
+    assert found[3] == Deletion("C0GENERAL:F0GONEGON")
+
+
+def file_facts(asked: Asked, answer: Any) -> Any:
+    if asked.query["file"] != "F0PLANPLA":
+        raise Refusal(200, {"ok": False, "error": "file_not_found"})
+    file = {**answer["file"], "id": "F0PLANPLA", "url_private": "https://files.slack.com/x"}
+    return {**answer, "file": {name: file[name] for name in file if not name.endswith("download")}}
 
 
 def test_searching_finds_what_is_public(workspace: Workspace) -> None:
