@@ -23,6 +23,7 @@ NATIVE: dict[str, str] = {
     "google": "connectors.native.google.gmail.GmailConnector",
     "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
+    "s3": "connectors.native.s3.S3Connector",
     "slack": "connectors.native.slack.connector.SlackConnector",
     "notion": "connectors.native.notion.connector.NotionConnector",
     "web-search": "connectors.native.web_search.WebSearchConnector",
