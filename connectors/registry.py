@@ -24,6 +24,7 @@ NATIVE: dict[str, str] = {
     "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
     "s3": "connectors.native.s3.S3Connector",
+    "webdav": "connectors.native.webdav.WebdavConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
     "notion": "connectors.native.notion.connector.NotionConnector",
     "web-search": "connectors.native.web_search.WebSearchConnector",
