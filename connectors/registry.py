@@ -23,6 +23,7 @@ NATIVE: dict[str, str] = {
     "google": "connectors.native.google.gmail.GmailConnector",
     "git-repo": "connectors.native.git_repo.connector.GitRepoConnector",
     "github": "connectors.native.github.connector.GithubConnector",
+    "imap": "connectors.native.imap.connector.ImapConnector",
     "s3": "connectors.native.s3.S3Connector",
     "webdav": "connectors.native.webdav.WebdavConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
