@@ -25,6 +25,7 @@ NATIVE: dict[str, str] = {
     "github": "connectors.native.github.connector.GithubConnector",
     "imap": "connectors.native.imap.connector.ImapConnector",
     "s3": "connectors.native.s3.S3Connector",
+    "sql": "connectors.native.sql.connector.SqlConnector",
     "webdav": "connectors.native.webdav.WebdavConnector",
     "slack": "connectors.native.slack.connector.SlackConnector",
     "notion": "connectors.native.notion.connector.NotionConnector",
