@@ -6,11 +6,11 @@ renewed tokens are treated as everywhere. A local command gets no shell, and of 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,7 +53,7 @@ class _OwnTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, http: HttpClient) -> None:
         self._http = http
-        self.error: RemoteError | None = None
+        self.error: BaseException | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Called by httpx for each request."""
@@ -61,12 +61,13 @@ class _OwnTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(405)
         if self.error is not None:
             return httpx2.Response(500)
-        body = await request.aread()
-        try:
-            return await anyio.to_thread.run_sync(partial(self._send, request, body))
-        except RemoteError as error:
-            self.error = error
+        send = anyio.to_thread.run_sync(self._send, request, await request.aread())
+        # Whatever ends the work, as a cancelled run does, is kept for whoever waits.
+        (answer,) = await asyncio.gather(send, return_exceptions=True)
+        if isinstance(answer, BaseException):
+            self.error = answer
             return httpx2.Response(500)
+        return answer
 
     def _send(self, request: httpx2.Request, body: bytes) -> httpx2.Response:
         headers = {name: value for name, value in request.headers.items() if name not in _OURS}

@@ -198,6 +198,20 @@ def test_a_busy_server_is_waited_for(served: Served, connect: Connect, syncs: Sy
     assert syncs.run(connection).status == "queued"
 
 
+def test_what_ends_the_run_ends_a_conversation(served: Served) -> None:
+    class RunEndedError(Exception):
+        pass
+
+    def pause(_: float) -> None:
+        raise RunEndedError
+
+    config = over_http(served, read_only_operations=[NOTES])
+    connector = make_connector(CustomMcpConnector, config, {}, method="none", pause=pause)
+    served.refusals = [(503, {})]
+    with pytest.raises(RunEndedError):
+        list(connector.pull({}))
+
+
 def test_private_addresses_are_not_reached(served: Served, settings: Any) -> None:
     settings.GROUNDWORK_PRIVATE_HOSTS = []
     with pytest.raises(RejectedError, match="private network"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import json
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 import time_machine
 
-from config.errors import CredentialsError, ForbiddenError, RejectedError
-from connectors.base import Deletion, Membership
+from config.errors import CredentialsError, ForbiddenError, RejectedError, TransientError
+from config.http import HeaderAuth
+from connectors.base import Deletion, Membership, Notice
 from connectors.models import Connection, SyncRun
 from connectors.native.slack.connector import SlackConnector
 from connectors.native.slack.rendering import render_text
@@ -402,6 +404,35 @@ def test_a_refused_token_ends_the_run(
     run = syncs.run(connection)
     assert (run.status, run.error_code) == ("failed", "remote_credentials")
     assert "secret" not in run.error
+
+
+def test_an_expired_token_is_renewed(workspace: Workspace) -> None:
+    class Renewable(HeaderAuth):
+        renewed = 0
+
+        def renew(self) -> bool:
+            self.renewed += 1
+            return True
+
+    auth = Renewable("Authorization", "Bearer any")
+    connector = make_connector(SlackConnector, credentials=TOKEN)
+    connector.context = dataclasses.replace(connector.context, auth=auth)
+    workspace.vendor.refuse_next(200, {"ok": False, "error": "token_expired"})
+    assert connector.check().startswith("Subarachnoid")
+    assert auth.renewed == 1
+
+
+def test_a_source_that_is_down_ends_the_run_and_one_channel_does_not(
+    workspace: Workspace,
+) -> None:
+    for number in range(3):
+        workspace.open(f"C0BADBAD{number}", f"bad-{number}")
+        workspace.errors[f"C0BADBAD{number}"] = {"error": "internal_error"}
+    connector = make_connector(SlackConnector, {"exclude": ["bad-2"]}, TOKEN)
+    notices = [one for one in connector.pull({}) if isinstance(one, Notice)]
+    assert len(notices) == 2
+    with pytest.raises(TransientError):
+        list(make_connector(SlackConnector, {}, TOKEN).pull({}))
 
 
 def test_check_says_who_and_what_is_missing(workspace: Workspace) -> None:
