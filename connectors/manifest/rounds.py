@@ -1,7 +1,8 @@
 """A round over all streams: what is listed, from where on, and when something counts as complete.
 
-The cursor is `{"since": {unit: moment}, "done": [unit], "at": {…}}`. A unit is a stream, or a stream for one
-value of the configuration. `done` and `at` are there while a round is under way only.
+The cursor is `{"since": {unit: moment}, "done": [unit], "at": {…}, "partial": [stream]}`. A unit is a stream,
+or a stream for one value of the configuration. All but `since` is there while a round is under way only. A
+round may be cut and gone on with: the engine knows what was met before the cut, and `partial` what was missed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Round:
     since: dict[str, str]
     done: list[str]
     at: dict[str, Any]
-    partial: set[str] = field(default_factory=set)  # streams of which a part was not seen here
+    partial: set[str] = field(default_factory=set)  # streams of which a part was not seen
 
     @classmethod
     def of(cls, source: Source, cursor: Cursor) -> Round:
@@ -49,6 +50,7 @@ class Round:
             dict(cursor.get("since", {})),
             list(cursor.get("done", [])),
             dict(cursor.get("at", {})),
+            set(cursor.get("partial", [])),
         )
 
     def events(self) -> Iterator[Event]:
@@ -57,7 +59,6 @@ class Round:
         units = self._units()
         for number, unit in enumerate(units):
             if unit.name in self.done:
-                self._miss(unit.stream)
                 continue
             try:
                 yield from self._listed(unit)
@@ -72,7 +73,7 @@ class Round:
                 yield Checkpoint(self._cursor())
         if errors and len(errors) == len(units):
             raise errors[0]
-        self.done = []
+        self.done, self.partial = [], set()
         yield Checkpoint(self._cursor())
 
     def _units(self) -> list[_Unit]:
@@ -97,9 +98,6 @@ class Round:
             if begun or not at:
                 raise
             yield from self._pages(unit, {})
-            return
-        if at:  # what came before was seen by another call, perhaps long ago
-            self._miss(unit.stream)
 
     def _pages(self, unit: _Unit, at: dict[str, Any]) -> Iterator[Event]:
         listing = self._listing(unit, at)
@@ -107,6 +105,7 @@ class Round:
         position, before = dict(at.get("position", {})), int(at.get("pages", 0))
         for pages, page in enumerate(listing.pages(position, before), start=before + 1):
             yield from page.found
+            self.partial |= listing.damaged
             if page.next is not None:
                 self.at = {
                     "unit": unit.name, "position": page.next, "pages": pages, "started": started,
@@ -139,7 +138,6 @@ class Round:
         than this one did."""
         self.at = {}
         self.done.append(unit.name)
-        self.partial |= listing.damaged
         if listing.since is not None:
             self._miss(unit.stream)
         if listing.newest and not listing.interrupted:
@@ -149,7 +147,7 @@ class Round:
                 self.since[unit.name] = newest.isoformat()
 
     def _miss(self, stream: Stream) -> None:
-        """Note that not everything of a stream was seen in this call."""
+        """Note that not everything of a stream is seen in this round."""
         self.partial |= {one.name for one in family_of(stream, self.source.manifest.streams)}
 
     def _completions(self, stream: Stream) -> Iterator[Complete]:
@@ -158,5 +156,8 @@ class Round:
                 yield Complete(one.name)
 
     def _cursor(self) -> dict[str, Any]:
-        parts = {"since": dict(self.since), "done": list(self.done), "at": dict(self.at)}
+        parts = {
+            "since": dict(self.since), "done": list(self.done), "at": dict(self.at),
+            "partial": sorted(self.partial),
+        }  # fmt: skip
         return {name: part for name, part in parts.items() if part}

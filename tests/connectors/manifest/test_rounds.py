@@ -147,8 +147,26 @@ def test_a_run_goes_on_at_the_page_where_it_ended(site: Site) -> None:
     rest = pulled(connector, cursor)
     assert ids(rest) == ["issue:4", "issue:5", "page:p"]
     assert site.asked("/issues") == [{"cursor": "4"}]
-    assert only(rest, Complete) == [Complete("page")], "the other was seen in part here"
+    assert only(rest, Complete) == [Complete("issue"), Complete("page")]
     assert last_cursor(rest) == {"since": {"issue": "2025-03-01T10:00:00+00:00"}}
+
+
+def test_what_was_missed_before_a_cut_is_not_forgotten(site: Site) -> None:
+    whole = listing(lambda: [issue(n) for n in range(4)])
+    site.routes["/issues"] = whole
+    site.routes |= {f"/issues/{n}/notes": [] for n in range(1, 4)}
+    site.routes["/issues/0/notes"] = Reply({}, 403)
+    streams = [
+        stream("issue", complete=True, **PAGED),
+        stream("note", complete=True, parent="issue", path="/issues/{{ parent.id }}/notes"),
+    ]
+    connector = opened(manifest(*streams, url=site.url))
+    cut = only(pulled(connector), Checkpoint)[0].cursor
+    assert cut["partial"] == ["note"]
+    site.routes["/issues/0/notes"] = []
+    rest = pulled(connector, cut)
+    assert only(rest, Complete) == [Complete("issue")], "the first issue's notes were not seen"
+    assert last_cursor(rest) == {}
 
 
 def test_streams_that_have_ended_are_not_listed_again(site: Site) -> None:
