@@ -15,7 +15,7 @@ from django.conf import settings
 from requests.auth import AuthBase
 
 from accounts.tenancy import tenant_scope
-from config.errors import TransientError
+from config.errors import CredentialsError, TransientError
 from connectors.base import OAuthEndpoints
 from connectors.models import Connection
 from connectors.services.oauth_client import endpoints_of, request_tokens
@@ -30,6 +30,7 @@ class OAuthBearer(AuthBase):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._tokens: dict[str, Any] = connection.credentials
+        self._refusal: CredentialsError | None = None
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Called by `requests` for each request."""
@@ -41,12 +42,18 @@ class OAuthBearer(AuthBase):
     def renew(self) -> bool:
         """New tokens, from the source or from the worker that was faster. False when there are none. Not to be
         called in a transaction: if that is rolled back, a refresh token that is good for one use is lost."""
+        if self._refusal is not None:
+            raise self._refusal
         refused = self._tokens.get("access_token")
         with renewal_lock(self._connection.id):
             self._tokens = self._stored()
             if self._tokens.get("access_token") != refused and not self._is_ending():
                 return True
-            return self._fetch()
+            try:
+                return self._fetch()
+            except CredentialsError as error:
+                self._refusal = error  # the source need not be asked twice
+                raise
 
     def _fetch(self) -> bool:
         endpoints = endpoints_of(self._connection)

@@ -331,9 +331,11 @@ def test_a_revoked_access_asks_for_a_person(
 ) -> None:
     _age(_signed_in(browser(editor), connection))
     server.get("/revoke")
+    server.grants()
     actor = actor_for_member(editor)
     with pytest.raises(CredentialsError, match="invalid_grant"):
         check_connection(actor=actor, connection=_fresh(connection))
+    assert server.grants() == ["refresh_token"], "asked once"
     syncs._actor = actor
     for _ in range(3):
         run = syncs.run(connection)
