@@ -140,12 +140,8 @@ class S3Connector(Connector[S3Config]):
         return f"{self.config.bucket}: {more}{page.get('KeyCount', 0)} objects"
 
     def pull(self, cursor: Cursor) -> Iterator[Event]:
-        """Every object. Where a run broke off, first what it did not reach and then all, because only what
-        is met between start and end of one listing is known to be there."""
-        client = self._client()
-        if after := str(cursor.get("after", "")):
-            yield from self._listing(client, after)
-        yield from self._listing(client, "")
+        """Every object, from where a run broke off."""
+        yield from self._listing(self._client(), str(cursor.get("after", "")))
         yield Checkpoint({})
         yield Complete()
 

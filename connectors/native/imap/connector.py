@@ -73,7 +73,8 @@ class ImapConfig(Settings):
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """Up to where a folder was read. `partial`: not yet once from start to end."""
+    """Up to where a folder was read. `partial`: not yet once from start to end; `missed`: and some of it could
+    not be read."""
 
     validity: int
     next: int = 1
@@ -81,6 +82,7 @@ class _Position:
     exists: int = 0
     modseq: int = 0
     partial: bool = True
+    missed: bool = False
 
     @property
     def state(self) -> FolderState:
@@ -175,37 +177,32 @@ class ImapConnector(Connector[ImapConfig], Browsable):
         end = _Position(count=len(uids), partial=False, **asdict(state))
         reading = _Reading(box, folder, uids, end, positions)
         older = sum(1 for uid in uids if uid < begun.next)
-        if not begun.partial and older == begun.count:
-            is_moved = 0 < begun.modseq < state.modseq
-            flagged = box.changed(folder.name, begun.modseq) if is_moved else set()
-            changed = [uid for uid in uids[:older] if uid in flagged]
-            yield from self._messages(reading, [*changed, *uids[older:]], begun)
-            return
-        if begun.partial and begun.next > 1:  # a run broke off here: first what it did not reach
-            yield from self._messages(reading, uids[older:], begun)
-        yield from self._messages(reading, uids, start)
+        if older != begun.count:  # some are gone
+            begun, older = start, 0
+        is_moved = 0 < begun.modseq < state.modseq
+        flagged = box.changed(folder.name, begun.modseq) if is_moved else set()
+        changed = [uid for uid in uids[:older] if uid in flagged]
+        yield from self._messages(reading, [*changed, *uids[older:]], begun)
 
     def _messages(
         self, reading: _Reading, uids: Sequence[int], begun: _Position
     ) -> Iterator[Event]:
-        """These messages, with a checkpoint after each page. Only what was read from start to end is known
-        to be complete."""
-        position, failed = begun, False
+        """These messages, with a checkpoint after each page."""
+        position = begun
         for start in range(0, len(uids), _PAGE):
             self.context.pause(0)
-            page = uids[start : start + _PAGE]
+            page, missed = uids[start : start + _PAGE], position.missed
             for event in self._page(reading, page):
-                failed = failed or isinstance(event, Failure)
+                missed = missed or isinstance(event, Failure)
                 yield event
             above = sum(1 for uid in page if uid >= position.next)
-            position = replace(
-                position, next=max(position.next, page[-1] + 1), count=position.count + above
-            )
+            last, count = max(position.next, page[-1] + 1), position.count + above
+            position = replace(position, next=last, count=count, missed=missed)
             yield reading.at(position)
-        is_whole = begun.next == 1
-        if is_whole and not failed:
+        if begun.partial and not position.missed:
             yield Complete(reading.folder.name)
-        yield reading.at(replace(reading.end, partial=failed or (begun.partial and not is_whole)))
+        # What could not be read makes the next run list the folder from the start.
+        yield reading.at(_Position(begun.validity) if position.missed else reading.end)
 
     def _page(self, reading: _Reading, uids: Sequence[int]) -> Iterator[Event]:
         name = reading.folder.name

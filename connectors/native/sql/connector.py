@@ -156,11 +156,11 @@ class SqlConnector(Connector[SqlConfig], LiveSearch, Refetch):
             yield from self._changes(from_json(cursor["since"]), from_json(cursor.get("key")))
             return
         # What changes while all is read has a greater value than there was before, and is read next time.
-        since = self._database.greatest(self.config.changed) if self.config.changed else None
-        if "after" in cursor:  # a run broke off here: first what it did not reach
-            yield from self._listing(from_json(cursor["after"]), cursor.get("since"))
-        yield from self._listing(None, to_json(since))
-        yield Checkpoint({} if since is None else {"since": to_json(since)})
+        since = cursor.get("since")
+        if self.config.changed and "after" not in cursor:
+            since = to_json(self._database.greatest(self.config.changed))
+        yield from self._listing(from_json(cursor.get("after")), since)
+        yield Checkpoint({} if since is None else {"since": since})
         yield Complete()
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:

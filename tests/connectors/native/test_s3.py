@@ -146,9 +146,7 @@ def test_objects_that_grow_too_large_are_refused(
         pass
 
 
-def test_a_run_that_broke_off_goes_on_and_then_reads_all(
-    reading: Connect, bucket: Bucket, monkeypatch: Any
-) -> None:
+def test_a_run_that_broke_off_goes_on(reading: Connect, bucket: Bucket, monkeypatch: Any) -> None:
     monkeypatch.setattr(s3_module, "_PAGE", 2)
     for number in range(5):
         bucket.put(f"k{number}", "x")
@@ -159,7 +157,7 @@ def test_a_run_that_broke_off_goes_on_and_then_reads_all(
     assert isinstance(events[-1], Complete)
     events = list(connector.pull({"after": "k3"}))
     keys = [one.external_id for one in events if isinstance(one, Record)]
-    assert keys == ["k4", "k0", "k1", "k2", "k3", "k4"]
+    assert keys == ["k4"]
     assert isinstance(events[-1], Complete)
 
 
