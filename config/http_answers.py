@@ -63,15 +63,20 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (moment - timezone.now()).total_seconds())
     except (TypeError, ValueError):
         pass
-    reset = _number(headers.get("X-RateLimit-Reset", ""))
-    if reset is None or headers.get("X-RateLimit-Remaining", "0") != "0":
+    reset = _number(_of_rate_limit(headers, "Reset"))
+    if reset is None or _of_rate_limit(headers, "Remaining", "0") != "0":
         return None
     return max(0.0, reset - time.time()) if reset > _FIRST_UNIX_TIME else reset
 
 
 def _asks_to_wait(headers: Mapping[str, str]) -> bool:
     """Whether a refusal is a rate limit. GitHub: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
-    return "Retry-After" in headers or headers.get("X-RateLimit-Remaining") == "0"
+    return "Retry-After" in headers or _of_rate_limit(headers, "Remaining") == "0"
+
+
+def _of_rate_limit(headers: Mapping[str, str], name: str, default: str = "") -> str:
+    """Most write X-RateLimit-Reset, some (X) x-rate-limit-reset."""
+    return headers.get(f"X-RateLimit-{name}") or headers.get(f"X-Rate-Limit-{name}") or default
 
 
 def _number(text: str) -> float | None:

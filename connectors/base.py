@@ -43,6 +43,20 @@ class Settings(BaseModel):
         return value
 
 
+class Category(StrEnum):
+    """The shelves of the gallery."""
+
+    FILES = "Files"
+    DOCUMENTS = "Wikis and documents"
+    MESSAGES = "Chat and mail"
+    WORK = "Tickets and projects"
+    CODE = "Code and engineering"
+    CUSTOMERS = "Customers and support"
+    WEB = "Web and news"
+    DATABASES = "Databases"
+    CUSTOM = "Your own"
+
+
 class Capability(StrEnum):
     """What a connector can do, as the gallery shows it."""
 
@@ -156,7 +170,7 @@ class ConnectorSpec:
     kind: str
     name: str
     description: str
-    category: str
+    category: Category
     config: type[Settings]
     auth: tuple[AuthMethod, ...] = (NO_AUTH,)
     capabilities: frozenset[Capability] = frozenset()
@@ -365,7 +379,10 @@ class Memberships(ABC):
 
 
 class Browsable(ABC):
-    """Can show its places, for a person to choose among."""
+    """Can show its places, for a person to choose among. `places_field` names the list in the configuration
+    that takes the ids of those chosen; empty: they are to look at."""
+
+    places_field: ClassVar[str] = ""
 
     @abstractmethod
     def browse(self, parent: str) -> list[Node]:

@@ -23,8 +23,6 @@ from connectors.registry import connector_class
 from connectors.services.connections import browse_connection, update_connection
 from knowledge.admin.service_forms import messages_for_errors
 
-_FIELD = "places"  # of a connector's configuration: a list of ids that `browse` gave
-
 
 def browse_view(model_admin: ModelAdmin[Any]) -> Callable[..., HttpResponse]:
     """The page; its script asks it for further levels as JSON."""
@@ -52,8 +50,7 @@ def browse_view(model_admin: ModelAdmin[Any]) -> Callable[..., HttpResponse]:
 
 def has_places(connection: Connection) -> bool:
     """Whether what is chosen can be written into the configuration."""
-    fields = connector_class(connection.connector).spec.config.model_fields
-    return _FIELD in fields and fields[_FIELD].annotation == list[str]
+    return bool(_field(connection))
 
 
 def _level(actor: Actor, connection: Connection, parent: str) -> dict[str, Any]:
@@ -80,7 +77,7 @@ def _choose(request: HttpRequest, actor: Actor, connection: Connection) -> HttpR
     places = list(dict.fromkeys(request.POST.getlist("place")))
     with messages_for_errors(request):
         if has_places(connection) and places != _chosen(connection):
-            config = {**connection.config, _FIELD: places}
+            config = {**connection.config, _field(connection): places}
             update_connection(actor=actor, connection=connection, config=config)
             text = _("The places were saved. The next sync compares everything in them.")
             messages.success(request, text)
@@ -88,5 +85,11 @@ def _choose(request: HttpRequest, actor: Actor, connection: Connection) -> HttpR
 
 
 def _chosen(connection: Connection) -> list[str]:
-    found = connection.config.get(_FIELD)
+    found = connection.config.get(_field(connection))
     return [str(place) for place in found] if isinstance(found, list) else []
+
+
+def _field(connection: Connection) -> str:
+    """The list of the configuration that takes chosen places; empty: there is none."""
+    field: str = getattr(connector_class(connection.connector), "places_field", "")
+    return field

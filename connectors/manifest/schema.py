@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from limits import parse as parse_limit
 from pydantic import AfterValidator, Field, model_validator
 
+from connectors.base import Category
 from connectors.manifest.connection_schema import Auth, ConfigField, Line, Name, Part, Web
 from connectors.manifest.paging_schema import NoPaging, Paging, PathText
 from connectors.manifest.templates import (
@@ -182,7 +183,7 @@ class Manifest(Part):
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     name: Line
     description: Line
-    category: Line
+    category: Annotated[Category, Field(strict=False)]  # YAML has its text
     documentation_url: Web
     base_url: Template
     config: list[ConfigField] = []

@@ -35,6 +35,9 @@ class SyncItem(TenantModel):
     error = models.TextField(blank=True)
     attempts = models.PositiveIntegerField(default=0)
     next_retry_at = models.DateTimeField(null=True, blank=True)
+    in_complete_scope = models.BooleanField(
+        default=False, help_text="Whether its scope has been listed completely before."
+    )
     seen_run = models.UUIDField(null=True)
     seen_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -17,6 +17,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -65,7 +66,7 @@ class FolderConnector(Connector[FolderConfig], Browsable, Refetch):
         kind="folder",
         name="Folder",
         description="Files in a folder of the server or a mounted share.",
-        category="Files",
+        category=Category.FILES,
         config=FolderConfig,
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS, Capability.FILES}),
         sync_every_minutes=15,

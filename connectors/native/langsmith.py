@@ -17,6 +17,7 @@ from config.errors import RejectedError
 from config.http import HttpClient
 from connectors.base import (
     Capability,
+    Category,
     Checkpoint,
     Connector,
     ConnectorSpec,
@@ -79,7 +80,7 @@ class LangSmithConnector(Connector[LangSmithConfig]):
         kind="langsmith",
         name="LangSmith",
         description="Runs of traced programs: status, latency, cost and errors, never inputs or outputs.",
-        category="Engineering",
+        category=Category.CODE,
         config=LangSmithConfig,
         auth=(token_auth("API key", header="X-API-Key", scheme="", hint="lsv2_…"),),
         capabilities=frozenset({Capability.INCREMENTAL}),

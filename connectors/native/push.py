@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from connectors.base import Capability, Connector, ConnectorSpec, Cursor, Event, Settings
+from connectors.base import Capability, Category, Connector, ConnectorSpec, Cursor, Event, Settings
 
 
 class PushConfig(Settings):
@@ -18,7 +18,7 @@ class PushConnector(Connector[PushConfig]):
         kind="push",
         name="Push",
         description="Records that your own program sends over the API.",
-        category="Developers",
+        category=Category.CUSTOM,
         config=PushConfig,
         capabilities=frozenset({Capability.DELETIONS}),
         sync_every_minutes=0,

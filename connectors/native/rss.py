@@ -28,6 +28,7 @@ from config.http import HttpClient
 from connectors.base import (
     NO_AUTH,
     Capability,
+    Category,
     Checkpoint,
     Connector,
     ConnectorSpec,
@@ -91,7 +92,7 @@ class RssConnector(Connector[RssConfig]):
         kind="rss",
         name="RSS and Atom feeds",
         description="News, blogs and podcasts by their feeds.",
-        category="Web",
+        category=Category.WEB,
         config=RssConfig,
         auth=(NO_AUTH, basic_auth(), token_auth()),
         capabilities=frozenset({Capability.INCREMENTAL}),

@@ -12,6 +12,7 @@ from config.errors import CredentialsError, InvalidInputError, RateLimitedError,
 from config.http import HttpClient
 from connectors.base import (
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -71,7 +72,7 @@ class WebSearchConnector(Connector[WebSearchConfig], LiveSearch):
         kind="web-search",
         name="Web search (Tavily)",
         description="Pages that standing queries find on the web, and live web search.",
-        category="Web",
+        category=Category.WEB,
         config=WebSearchConfig,
         auth=(token_auth("API key", hint="tvly-…"),),
         capabilities=frozenset({Capability.DELETIONS}),

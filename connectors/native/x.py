@@ -14,6 +14,7 @@ from config.errors import RejectedError
 from config.http import HttpClient
 from connectors.base import (
     Capability,
+    Category,
     Checkpoint,
     Connector,
     ConnectorSpec,
@@ -78,7 +79,7 @@ class XConnector(Connector[XConfig]):
         kind="x",
         name="X",
         description="Posts of timelines, mentions, bookmarks, lists and accounts.",
-        category="Communication",
+        category=Category.WEB,
         config=XConfig,
         auth=(
             oauth(

@@ -77,8 +77,10 @@ class Batch:
         return len(self.events) >= MOST_EVENTS
 
     def add(self, event: Record | Failure | Deletion) -> None:
-        """Take an event; the last one about an id counts."""
+        """Take an event; the last one about an id counts, but a failure undoes no content."""
         external_id = bounded(event.external_id, 500)
+        if isinstance(event, Failure) and isinstance(self.events.get(external_id), Record):
+            self.commit()
         self.events.pop(external_id, None)
         self.events[external_id] = event
 

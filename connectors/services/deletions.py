@@ -32,12 +32,30 @@ def sweep(lease: Lease, connection: Connection, scope: str) -> None:
             ).exclude(status=SyncItem.Status.GONE)
             items = list(missing.order_by("id")[:_BATCH])
             if not items:
+                promised = SyncItem.objects.filter(connection=connection, scope=scope)
+                promised.filter(in_complete_scope=False).update(in_complete_scope=True)
                 return
             if not run.held_deletions and not _allows(connection, run, missing.count()):
                 run.held_deletions += missing.update(status=SyncItem.Status.GONE)
             else:
                 remove_items(connection, run, items)
             run.save(update_fields=["deleted", "held_deletions"])
+
+
+def sweep_left_scopes(lease: Lease, connection: Connection) -> None:
+    """Remove the scopes that a run over everything did not come to, of those that have been complete before:
+    places that are no longer chosen, or no longer there. Not after warnings or failures, which may be why."""
+    with tenant_scope(lease.tenant_id):
+        run = lease.hold()
+        if run.failed or run.warnings:
+            return
+        items = SyncItem.objects.filter(connection=connection)
+        promised = items.filter(in_complete_scope=True)
+        scopes = set(promised.values_list("scope", flat=True).distinct())
+        seen = items.filter(seen_run__in=_sightings(run))
+        scopes -= set(seen.values_list("scope", flat=True).distinct())
+    for scope in sorted(scopes):
+        sweep(lease, connection, scope)
 
 
 def remove_items(connection: Connection, run: SyncRun, items: Sequence[SyncItem]) -> None:

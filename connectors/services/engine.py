@@ -40,7 +40,7 @@ from connectors.base import (
 from connectors.models import Connection, SyncItem, SyncRun
 from connectors.services import capture
 from connectors.services.batch import Batch
-from connectors.services.deletions import sweep
+from connectors.services.deletions import sweep, sweep_left_scopes
 from connectors.services.lease import Lease, LeaseLostError, RunCancelledError
 from connectors.services.opening import Patience, open_connector
 from connectors.services.outcomes import finish_run, note_warning, postpone_run
@@ -105,7 +105,8 @@ def _work_off(lease: Lease) -> None:
     work = _Work(lease, run, connection, connector)
     if isinstance(connector, Memberships) and run.kind in {Kind.INCREMENTAL, Kind.FULL}:
         _sync_memberships(work, connector)
-    _take(work, _events(work))
+    if _take(work, _events(work)) and run.from_start:
+        sweep_left_scopes(lease, connection)
     finish_run(lease, Status.SUCCEEDED)
 
 
@@ -142,7 +143,9 @@ def _failed_again(work: _Work, *, due_only: bool) -> Iterator[Event]:
             yield event
 
 
-def _take(work: _Work, events: Iterable[Event]) -> None:
+def _take(work: _Work, events: Iterable[Event]) -> bool:
+    """Whether the connector has called any scope complete."""
+    completes = False
     batch = Batch(
         lease=work.lease,
         connection=work.connection,
@@ -162,9 +165,11 @@ def _take(work: _Work, events: Iterable[Event]) -> None:
             case Complete(scope):
                 batch.commit()
                 sweep(work.lease, work.connection, scope)
+                completes = True
             case Notice(message):
                 note_warning(work.lease, message)
     batch.commit()
+    return completes
 
 
 def _sync_memberships(work: _Work, connector: Memberships) -> None:

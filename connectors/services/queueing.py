@@ -15,11 +15,13 @@ def queue_run(connection: Connection, kind: SyncRun.Kind, *, trigger: str) -> Sy
     """Queue a run in the present transaction. None while another one is unfinished."""
     from connectors.tasks import sync_task  # noqa: PLC0415 - tasks call services
 
+    cursor = connection.cursor if kind == Kind.INCREMENTAL else {}
     run = SyncRun(
         connection=connection,
         kind=kind,
         trigger=trigger[:300],
-        cursor=connection.cursor if kind == Kind.INCREMENTAL else {},
+        cursor=cursor,
+        from_start=not cursor and kind in {Kind.INCREMENTAL, Kind.FULL},
     )
     if not insert_run(run):
         return None

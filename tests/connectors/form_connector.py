@@ -14,6 +14,7 @@ from connectors.base import (
     AuthMethod,
     Browsable,
     Capability,
+    Category,
     Connector,
     ConnectorSpec,
     Cursor,
@@ -74,11 +75,12 @@ _ENDPOINTS = OAuthEndpoints("https://form.example/authorize", "https://form.exam
 class FormConnector(Connector[FormConfig], Browsable):
     """It reaches what a test says."""
 
+    places_field = "places"
     spec = ConnectorSpec(
         kind="form",
         name="表单 <b>Forms</b>",
         description="一切字段。 Every kind of <script>field</script>.",
-        category="测试",
+        category=Category.CUSTOM,
         config=FormConfig,
         auth=(
             NO_AUTH,

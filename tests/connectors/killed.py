@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from connectors.base import (
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -78,7 +79,7 @@ class KilledConnector(Connector[KilledConfig]):
         kind=KIND,
         name="Killed",
         description="Is read by workers that die.",
-        category="Test",
+        category=Category.CUSTOM,
         config=KilledConfig,
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS}),
     )

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 from connectors.base import (
     NO_AUTH,
     Capability,
+    Category,
     Connector,
     ConnectorSpec,
     Cursor,
@@ -42,7 +43,7 @@ class ScriptedConnector(Connector[ScriptedConfig], Memberships):
         kind="scripted",
         name="Scripted",
         description="Plays a script.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
         auth=(NO_AUTH, token_auth()),
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS}),
@@ -70,7 +71,7 @@ class RestrictedConnector(ScriptedConnector):
         kind="restricted",
         name="Restricted",
         description="Plays a script.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
         capabilities=frozenset({Capability.ACCESS_CONTROL}),
     )
@@ -83,7 +84,7 @@ class RefetchingConnector(ScriptedConnector, Refetch):
         kind="refetching",
         name="Refetching",
         description="Plays a script.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
     )
     again: ClassVar[Callable[[Sequence[str]], Iterator[Event]]]
@@ -99,7 +100,7 @@ class SearchableConnector(ScriptedConnector, LiveSearch):
         kind="searchable",
         name="Searchable",
         description="Plays a script.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
     )
     answer: ClassVar[Callable[[ScriptedConfig, str], list[LiveHit]]]

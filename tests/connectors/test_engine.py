@@ -499,3 +499,41 @@ def test_what_the_database_cannot_hold_is_named(connect: Connect) -> None:
     with pytest.raises(InvalidInputError) as error:
         connect(config={"word": "a\x00b"})
     assert [fault.field for fault in error.value.errors] == ["config.word"]
+
+
+def test_places_that_are_no_longer_chosen_are_removed(
+    connect: Connect, syncs: Syncs, keeper: Actor
+) -> None:
+    connection = connect(config={"word": "both"})
+    everything: list[Event] = [
+        text("a", scope="x"),
+        text("b", scope="y"),
+        Complete("x"),
+        Complete("y"),
+    ]
+    syncs.play(connection, *everything, Checkpoint({"at": 1}))
+    syncs.play(connection, Checkpoint({"at": 2}))
+    assert set(syncs.documents()) == {"a", "b"}, "no changes mean nothing"
+    with tenant_scope(keeper.tenant_id):
+        update_connection(actor=keeper, connection=syncs.fresh(connection), config={"word": "one"})
+    syncs.play(connection, text("a", scope="x"), Complete("x"), Notice("y was not reached."))
+    assert set(syncs.documents()) == {"a", "b"}, "a warning may be why"
+    with tenant_scope(keeper.tenant_id):
+        update_connection(actor=keeper, connection=syncs.fresh(connection), config={"word": "two"})
+    run = syncs.play(connection, text("a", scope="x"), Complete("x"))
+    assert (run.status, run.deleted) == ("succeeded", 1)
+    assert set(syncs.documents()) == {"a"}
+
+
+def test_a_source_that_is_a_window_keeps_what_has_left_it(connect: Connect, syncs: Syncs) -> None:
+    connection = connect()
+    syncs.play(connection, text("a", scope="feed"), text("b", scope="all"), Complete("all"))
+    syncs.play(connection, text("b", scope="all"), Complete("all"), kind=FULL)
+    assert set(syncs.documents()) == {"a", "b"}, "the feed has never promised to be complete"
+
+
+def test_content_is_not_lost_when_a_part_of_it_fails(connect: Connect, syncs: Syncs) -> None:
+    run = syncs.play(connect(), text("a"), Failure("a", "Its comments cannot be read."))
+    assert (run.inserted, run.failed) == (1, 1)
+    assert syncs.documents()["a"].status == "ready"
+    assert syncs.items()["a"].status == "failed", "and will be tried again"

@@ -15,6 +15,7 @@ from accounts.tenancy import tenant_scope
 from config.errors import ForbiddenError, RejectedError
 from connectors import registry
 from connectors.base import (
+    Category,
     ConnectorSpec,
     Cursor,
     Event,
@@ -40,7 +41,7 @@ class HookedConnector(ScriptedConnector, WebhookReceiver):
         kind="hooked",
         name="Hooked",
         description="Is told of changes.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
         auth=(token_auth(),),
     )

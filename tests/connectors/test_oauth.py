@@ -22,6 +22,7 @@ from config.errors import CredentialsError, InvalidInputError
 from connectors import registry
 from connectors.base import (
     AuthMethod,
+    Category,
     ConnectorSpec,
     Cursor,
     Event,
@@ -84,7 +85,7 @@ def server(process: OAuthServer, settings: Any, monkeypatch: Any) -> OAuthServer
         kind="signin",
         name="Sign-in",
         description="Wants a sign-in.",
-        category="Test",
+        category=Category.CUSTOM,
         config=ScriptedConfig,
         auth=(
             oauth(OAuthEndpoints(*ends, scopes=("read",), extra={"access_type": "offline"})),

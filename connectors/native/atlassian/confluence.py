@@ -20,6 +20,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -73,11 +74,12 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
     """Each space keeps the time of its last complete run. A full run tells what is gone, and sees changed
     restrictions of pages that were not edited: Confluence lists neither as changes."""
 
+    places_field = "spaces"
     spec = ConnectorSpec(
         kind="confluence",
         name="Confluence",
         description="Pages, blog posts, comments and attachments of spaces.",
-        category="Knowledge",
+        category=Category.DOCUMENTS,
         config=ConfluenceConfig,
         auth=(
             api_token(),

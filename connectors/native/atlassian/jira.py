@@ -15,6 +15,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -94,11 +95,12 @@ class JiraConnector(Connector[JiraConfig], LiveSearch, Browsable, Refetch, Webho
     """Each project keeps the time of its last complete run. What is deleted shows in a full run only: Jira
     tells nobody. Comments that only a group or role may see are left out."""
 
+    places_field = "projects"
     spec = ConnectorSpec(
         kind="jira",
         name="Jira",
         description="Issues with comments, fields and attachments.",
-        category="Projects",
+        category=Category.WORK,
         config=JiraConfig,
         auth=(
             api_token(JiraToken),

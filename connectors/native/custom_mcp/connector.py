@@ -22,6 +22,7 @@ from connectors.base import (
     AuthMethod,
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -113,11 +114,12 @@ def _header_auth(credentials: HeaderCredentials) -> AuthBase:
 class CustomMcpConnector(Connector[CustomMcpConfig], Browsable, LiveSearch):
     """Connects for each piece of work, and asks for the list of tools each time: it may have changed."""
 
+    places_field = "allowed_tools"
     spec = ConnectorSpec(
         kind="custom-mcp",
         name="MCP server",
         description="Tools and resources of any server of the Model Context Protocol, read-only.",
-        category="Custom",
+        category=Category.CUSTOM,
         config=CustomMcpConfig,
         auth=(
             NO_AUTH,

@@ -22,6 +22,7 @@ from connectors.base import (
     AuthMethod,
     BasicCredentials,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -54,7 +55,7 @@ class GitRepoConnector(Connector[GitRepoConfig], Refetch):
         kind="git-repo",
         name="Git repository",
         description="Files and commits of any git repository, by address or in a folder of the server.",
-        category="Code",
+        category=Category.CODE,
         config=GitRepoConfig,
         auth=(
             NO_AUTH,

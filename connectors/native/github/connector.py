@@ -17,6 +17,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -57,11 +58,12 @@ class GithubConnector(
     """Each repository keeps its own position: the commit that was read, and the time up to which issues
     were. One that cannot be read is reported and left as it was."""
 
+    places_field = "repositories"
     spec = ConnectorSpec(
         kind="github",
         name="GitHub",
         description="Files, issues, pull requests with reviews, and releases of repositories.",
-        category="Development",
+        category=Category.CODE,
         config=GithubConfig,
         auth=(
             replace(

@@ -14,6 +14,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -77,11 +78,12 @@ class GoogleDriveConnector(Connector[GoogleDriveConfig], LiveSearch, Browsable, 
     """Each drive is listed once and then followed by its log of changes. Members of groups and domains that
     files are shared with are not known to Drive: such a principal has none until someone enters them."""
 
+    places_field = "folders"
     spec = ConnectorSpec(
         kind="google-drive",
         name="Google Drive",
         description="Documents, sheets, slides and files of My Drive and shared drives.",
-        category="Files",
+        category=Category.FILES,
         config=GoogleDriveConfig,
         auth=(google_sign_in("drive.readonly"),),
         capabilities=frozenset(

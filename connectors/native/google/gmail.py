@@ -17,6 +17,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -64,11 +65,12 @@ class GmailConnector(Connector[GmailConfig], LiveSearch, Browsable, Refetch):
     """Messages as they were sent, attachments included. Later runs follow the mailbox's history; when Google
     no longer keeps it so far back, everything is listed anew."""
 
+    places_field = "labels"
     spec = ConnectorSpec(
         kind="google",
         name="Gmail",
         description="Messages with their attachments.",
-        category="Mail",
+        category=Category.MESSAGES,
         config=GmailConfig,
         auth=(google_sign_in("gmail.readonly"),),
         capabilities=frozenset(

@@ -20,6 +20,7 @@ from config.errors import RejectedError
 from config.http import HttpClient
 from connectors.base import (
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -89,7 +90,7 @@ class NotionConnector(Connector[NotionConfig], LiveSearch, Refetch):
         kind="notion",
         name="Notion",
         description="Pages, databases and their rows, with comments.",
-        category="Knowledge",
+        category=Category.DOCUMENTS,
         config=NotionConfig,
         auth=(
             token_auth("Integration secret", hint="ntn_…, of an internal integration"),

@@ -20,6 +20,7 @@ from connectors.base import (
     AuthMethod,
     Browsable,
     Capability,
+    Category,
     Checkpoint,
     Complete,
     Connector,
@@ -120,11 +121,12 @@ class SlackConnector(
     """Reads channels by a bot token (those the bot is in) or a user token (those the user sees)."""
 
     base_url = "https://slack.com/api"
+    places_field = "include"
     spec = ConnectorSpec(
         kind="slack",
         name="Slack",
         description="Channels of a workspace: threads, days of conversation, and shared files.",
-        category="Communication",
+        category=Category.MESSAGES,
         config=SlackConfig,
         auth=(
             AuthMethod(

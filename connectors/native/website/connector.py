@@ -18,6 +18,7 @@ from config.errors import InvalidInputError, RejectedError
 from connectors.base import (
     NO_AUTH,
     Capability,
+    Category,
     Connector,
     ConnectorSpec,
     Cursor,
@@ -44,7 +45,7 @@ class WebsiteConnector(Connector[WebsiteConfig], Refetch):
         kind="website",
         name="Website",
         description="Pages and files of a website, found by sitemaps and links.",
-        category="Web",
+        category=Category.WEB,
         config=WebsiteConfig,
         auth=(NO_AUTH, basic_auth(), token_auth()),
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS, Capability.FILES}),

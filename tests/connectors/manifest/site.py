@@ -114,7 +114,7 @@ def manifest(*streams: dict[str, Any], url: str = "https://api.example", **more:
         "kind": "any",
         "name": "Any",
         "description": "Anything.",
-        "category": "Test",
+        "category": "Your own",
         "documentation_url": "https://api.example/docs",
         "base_url": url,
         "auth": [{"type": "token"}],
