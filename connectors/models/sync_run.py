@@ -48,7 +48,9 @@ class SyncRun(TenantModel):
     error_code = models.CharField(max_length=50, blank=True)
     cursor = models.JSONField(default=dict, blank=True)
     from_start = models.BooleanField(
-        default=False, editable=False, help_text="Whether it began with nothing known of the source."
+        default=False,
+        editable=False,
+        help_text="Whether it began with nothing known of the source.",
     )
     attempts = models.PositiveSmallIntegerField(default=0)
     lease = models.UUIDField(null=True)

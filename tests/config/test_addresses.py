@@ -11,7 +11,6 @@ import pytest
 from config.addresses import reachable_address, tls_context, trusted_certificates
 from config.errors import RejectedError, TransientError
 
-
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 
