@@ -331,6 +331,8 @@ class Connector(ABC, Generic[ConfigT]):
     """One source of one tenant, for the time of one run."""
 
     spec: ClassVar[ConnectorSpec]
+    # Whether whoever fills the source names groups as the tenant does; else they are groups of the source.
+    names_are_the_tenants: ClassVar[bool] = False
 
     def __init__(self, config: ConfigT, credentials: Settings, context: Context) -> None:
         self.config = config

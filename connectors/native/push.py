@@ -14,6 +14,7 @@ class PushConfig(Settings):
 class PushConnector(Connector[PushConfig]):
     """Asks nobody: what it has was sent. Whoever sends it names readers as the tenant knows them."""
 
+    names_are_the_tenants = True
     spec = ConnectorSpec(
         kind="push",
         name="Push",

@@ -16,7 +16,6 @@ from accounts.access import PUBLIC
 from accounts.tenancy import current_tenant_id
 from connectors.base import Capability, Connector, Membership, Record
 from connectors.models import Connection, GroupMembership
-from connectors.native.push import PushConnector
 
 _GROUPS = """
 WITH RECURSIVE reached(name) AS (
@@ -34,12 +33,14 @@ def readers_of(
 ) -> list[str]:
     """The principals of a record's document. Where the source promises permissions and gives none for a
     record, nobody reads it."""
-    asks_source = connection.access == Connection.Access.SOURCE
-    if asks_source and issubclass(connector, PushConnector) and record.principals is not None:
-        return sorted(record.principals)  # the tenant's own names
-    if not asks_source or Capability.ACCESS_CONTROL not in connector.capabilities():
+    if connection.access != Connection.Access.SOURCE:
         return sorted(connection.principals)
-    return sorted({in_name_space(connection, one) for one in record.principals or ()})
+    if record.principals is None:
+        promises = Capability.ACCESS_CONTROL in connector.capabilities()
+        return [] if promises else sorted(connection.principals)
+    if connector.names_are_the_tenants:
+        return sorted(record.principals)
+    return sorted({in_name_space(connection, one) for one in record.principals})
 
 
 def in_name_space(connection: Connection, principal: str) -> str:

@@ -537,3 +537,10 @@ def test_content_is_not_lost_when_a_part_of_it_fails(connect: Connect, syncs: Sy
     assert (run.inserted, run.failed) == (1, 1)
     assert syncs.documents()["a"].status == "ready"
     assert syncs.items()["a"].status == "failed", "and will be tried again"
+
+
+def test_without_promises_the_connection_says_who_reads(connect: Connect, syncs: Syncs) -> None:
+    connection = connect(principals=["group:staff"])
+    syncs.play(connection, text("a"), text("b", principals=frozenset({"user:bo@example.com"})))
+    found = {name: one.principals for name, one in syncs.documents().items()}
+    assert found == {"a": ["group:staff"], "b": ["user:bo@example.com"]}

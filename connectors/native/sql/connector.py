@@ -115,8 +115,8 @@ class SqlConfig(Settings):
         default="",
         title="Column of readers",
         description=(
-            "Such as user:ana@example.com, group:sales or public. Empty: the connection fixes who may "
-            "read, else nobody does."
+            "Such as user:ana@example.com, group:sales or public, divided by commas. Empty: those "
+            "named by the connection. A row without readers is read by nobody."
         ),
     )
     searched: list[str] = Field(
@@ -129,6 +129,7 @@ class SqlConfig(Settings):
 class SqlConnector(Connector[SqlConfig], LiveSearch, Refetch):
     """Reads in pages by key, so that no page depends on how many rows came before it."""
 
+    names_are_the_tenants = True
     spec = ConnectorSpec(
         kind="sql",
         name="SQL database",
@@ -136,9 +137,7 @@ class SqlConnector(Connector[SqlConfig], LiveSearch, Refetch):
         category=Category.DATABASES,
         config=SqlConfig,
         auth=(basic_auth(hint="A user who may only read."), NO_AUTH),
-        capabilities=frozenset(
-            {Capability.INCREMENTAL, Capability.DELETIONS, Capability.ACCESS_CONTROL}
-        ),
+        capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS}),
     )
 
     def check(self) -> str:
@@ -146,8 +145,7 @@ class SqlConnector(Connector[SqlConfig], LiveSearch, Refetch):
         columns = self._database.columns()
         self._require(columns)
         self._database.rows(limit=1)
-        hint = "" if self.config.principals else " There is no column of readers: fix who may read."
-        return f"{self.config.database}: columns {', '.join(columns)}.{hint}"
+        return f"{self.config.database}: columns {', '.join(columns)}."
 
     def pull(self, cursor: Cursor) -> Iterator[Event]:
         """Changes since the cursor's value, or everything."""
