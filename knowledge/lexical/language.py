@@ -62,6 +62,21 @@ _LANGUAGES = {
 }
 
 
+_SCRIPT_OF = {language: script for script, some in _LANGUAGES.items() for language in some}
+_SHARED = {"Kana": "Han"}  # Japanese and Chinese have words in common
+
+
+def may_share_words(text: str, language: str) -> bool:
+    """Whether words of the text can stand in a passage of the language: both are written in one script, or
+    it is not known."""
+    letters = Counter(found.lastgroup or "" for found in _SCRIPTS.finditer(text[:SAMPLE_CHARS]))
+    script = _SCRIPT_OF.get(language)
+    if not letters or script is None:
+        return True
+    own = _main_script(letters)
+    return _SHARED.get(own, own) == _SHARED.get(script, script)
+
+
 def detect_language(text: str, around: str = "") -> str:
     """The ISO 639-1 code of the language, or "" when the text is too short or does not tell.
 

@@ -14,7 +14,7 @@ from search.retrieval.searchable import Searchable
 
 _TIME = "COALESCE(d.source_updated_at, d.source_created_at, d.created_at)"
 _FACTS = f"""
-SELECT c.id, c.document_id, c.knowledge_base_id, c.fingerprint, d.boost, d.source,
+SELECT c.id, c.document_id, c.knowledge_base_id, c.fingerprint, c.language, d.boost, d.source,
        {_TIME}
 FROM knowledge_chunk c JOIN knowledge_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
 WHERE c.tenant_id = %s AND c.id = ANY(%s)
@@ -28,6 +28,7 @@ class Facts:
     document_id: UUID
     knowledge_base_id: UUID
     fingerprint: int
+    language: str
     boost: float
     source: str
     time: datetime

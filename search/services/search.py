@@ -23,6 +23,7 @@ from search.fusion import fuse
 from search.outcome import LATE, Hit, SearchOutcome, Total
 from search.ranking import (
     Ranked,
+    across_scripts,
     best_per_document,
     boosted,
     by_recency,
@@ -171,7 +172,10 @@ def _rank(
 ) -> list[Ranked]:
     """The asked-for window of the fused list; all from its beginning where it will be reranked."""
     request = outcome.request
-    ranked = boosted(with_facts(fuse(legs)[: request.depth]), outcome.scope.bases)
+    ranked = with_facts(fuse(legs)[: request.depth])
+    if legs.get("lexical"):
+        ranked = across_scripts(ranked, request.query, len([leg for leg in legs.values() if leg]))
+    ranked = boosted(ranked, outcome.scope.bases)
     if request.recency and (times := time_range(searchable)) is not None:
         ranked = by_recency(ranked, request.recency, *times)
     if request.group_by_document:

@@ -37,8 +37,8 @@ class TestGallery:
         client, gallery = browser(editor), reverse("admin:connectors_gallery")
         everything = body(client.get(gallery))
         assert form_url("folder") in everything
-        assert "测试" in everything
-        found = body(client.get(gallery, {"q": "测试 fields"}))
+        assert "表单" in everything
+        found = body(client.get(gallery, {"q": "表单 字段"}))
         assert form_url("folder") not in found
         found = body(client.get(gallery, {"q": "permissions 字段"}))
         assert form_url() in found

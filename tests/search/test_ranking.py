@@ -10,7 +10,14 @@ import pytest
 
 from knowledge.models import KnowledgeBase
 from search.fusion import Fused
-from search.ranking import Ranked, best_per_document, boosted, by_recency, without_duplicates
+from search.ranking import (
+    Ranked,
+    across_scripts,
+    best_per_document,
+    boosted,
+    by_recency,
+    without_duplicates,
+)
 from search.retrieval.facts import Facts
 
 OLDEST, MIDDLE, NEWEST = (datetime(year, 1, 1, tzinfo=UTC) for year in (2021, 2023, 2025))
@@ -25,12 +32,17 @@ def one(
     fingerprint: int = 0,
     boost: float = 1.0,
     source: str = "upload",
+    language: str = "en",
+    legs: tuple[str, ...] = ("lexical", "vector"),
     time: datetime = MIDDLE,
 ) -> Ranked:
     """A candidate; its document has the same number unless given, and it resembles no other."""
-    fused = Fused(UUID(int=number), score, reciprocal=1 / (60 + number))
+    ranks = dict.fromkeys(legs, (number, score))
+    fused = Fused(UUID(int=number), score, reciprocal=1 / (60 + number), legs=ranks)
     document_id = UUID(int=1000 + (document or number))
-    return Ranked(fused, Facts(document_id, BASE, fingerprint, boost, source, time), score)
+    return Ranked(
+        fused, Facts(document_id, BASE, fingerprint, language, boost, source, time), score
+    )
 
 
 def numbers(ranked: list[Ranked]) -> list[int]:
@@ -43,6 +55,27 @@ def scores(ranked: list[Ranked]) -> list[float]:
 
 def base(**source_boosts: float) -> KnowledgeBase:
     return KnowledgeBase(id=BASE, source_boosts=source_boosts)
+
+
+def test_a_passage_in_another_script_is_judged_by_its_meaning() -> None:
+    ranked = [
+        one(1, 0.9, language="zh"),
+        one(2, 0.45, language="zh", legs=("vector",)),
+        one(3, 0.4, language="en", legs=("vector",)),
+        one(4, 0.3, language="en"),
+        one(5, 0.2, language="", legs=("vector",)),
+        one(6, 0.1, language="ja", legs=("vector",)),
+    ]
+    found = across_scripts(ranked, "发票保留多久？", 2)
+    # The third: 0.4 is half of its 0.8 by meaning, of which 0.7 count.
+    assert numbers(found) == [1, 3, 2, 4, 5, 6]
+    assert scores(found) == [0.9, 0.56, 0.45, 0.3, 0.2, 0.1]
+
+
+@pytest.mark.parametrize(("query", "legs"), [("how long?", 2), ("发票", 1), ("42?!", 2)])
+def test_elsewhere_nothing_moves(query: str, legs: int) -> None:
+    ranked = [one(1, 0.9), one(2, 0.4, legs=("vector",))]
+    assert across_scripts(ranked, query, legs) == ranked
 
 
 def test_boosts_of_document_and_source_multiply() -> None:
