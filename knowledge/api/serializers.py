@@ -62,6 +62,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "id", "knowledge_base", "title", "filename", "content_type", "language", "author", "status",
             "error", "error_code", "warnings", "coverage", "progress", "chunk_count", "size", "content_hash", "source",
             "source_uri", "external_id", "metadata", "principals", "boost", "created_at", "updated_at", "indexed_at",
+            "seen_at",
         )  # fmt: skip
 
     def get_created_at(self, document: Document) -> str:
