@@ -430,7 +430,11 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SWAGGER_UI_DIST": "SIDECAR",  # from our own origin, as the Content-Security-Policy wants
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {"DocumentStatus": "knowledge.models.document.Document.Status"},
+    "ENUM_NAME_OVERRIDES": {
+        "DocumentStatus": "knowledge.models.document.Document.Status",
+        "WebhookEvent": "accounts.models.webhook.WebhookEvent",
+        "ChoosableEvent": "accounts.services.webhooks.CHOOSABLE",
+    },
 }
 
 UNFOLD = {

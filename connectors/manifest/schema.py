@@ -29,6 +29,7 @@ Value = Annotated[str, AfterValidator(checked_value)]
 class Endpoint(Part):
     """A request: an address with parameters or a JSON body, or a GraphQL query with variables."""
 
+    base_url: Literal[""] | Web = ""  # of another address, which is asked without credentials
     path: Template = ""
     method: Literal["GET", "POST"] = "GET"
     params: dict[str, Any] = {}
@@ -209,7 +210,11 @@ class Manifest(Part):
 
     def _check_prefixes(self) -> None:
         mapped = [(stream, stream.mapping) for stream in self.streams if stream.mapping]
-        given = [mapping.prefix or stream.name for stream, mapping in mapped]
+        shared = {
+            mapping.prefix for _, mapping in mapped if mapping.prefix
+        }  # the same things, twice
+        own = [stream.name for stream, mapping in mapped if not mapping.prefix]
+        given = [*sorted(shared), *own]
         _distinct("prefixes", given)
         if self.search and self.search.mapping.prefix not in given:
             raise ValueError(f"search.mapping.prefix: one of {', '.join(given)}")

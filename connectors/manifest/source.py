@@ -48,11 +48,12 @@ class Source:
         self._client: HttpClient = context.client(
             self.base_url, headers=headers, secret_headers=(*keys - {""}, *headers)
         )
+        self._elsewhere: HttpClient = context.client(auth=None)
         self._context = context
 
     def ask(self, endpoint: Endpoint, scope: Scope) -> Answer:
         """The answer to a single request."""
-        return self._send(self._request(endpoint, scope), is_graphql=bool(endpoint.graphql))
+        return self._send(self._request(endpoint, scope), endpoint)
 
     def pages(
         self, endpoint: Endpoint, scope: Scope, *, records: str, paging: Paging, name: str,
@@ -65,7 +66,7 @@ class Source:
         while position is not None:
             asked = asked_at(paging, ask, position)
             try:
-                answer = self._send(asked, is_graphql=bool(endpoint.graphql))
+                answer = self._send(asked, endpoint)
             except RejectedError as error:
                 if error.status in endpoint.empty_on:
                     return
@@ -79,12 +80,13 @@ class Source:
 
     def download(self, url: str) -> AbstractContextManager[BinaryIO]:
         """A file. Credentials are sent to the source itself only, not to where it keeps its files."""
-        client = self._client if self._is_own(url) else self._context.client(auth=None)
+        client = self._client if _is_at(url, self.base_url) else self._elsewhere
         return client.download(url, max_bytes=self._context.max_bytes)
 
     def _request(self, endpoint: Endpoint, scope: Scope) -> Ask:
         headers = {key: render(value, scope) for key, value in endpoint.headers.items()}
         path = render_url(endpoint.path, scope) if endpoint.path else ""
+        path = endpoint.base_url.rstrip("/") + path
         if endpoint.graphql:
             variables = plain(endpoint.variables, scope)
             body = {"query": endpoint.graphql, "variables": variables}
@@ -92,11 +94,13 @@ class Source:
         params = {key: _param(value) for key, value in plain(endpoint.params, scope).items()}
         return Ask(endpoint.method, path, params, plain(endpoint.body, scope), headers)
 
-    def _send(self, ask: Ask, *, is_graphql: bool) -> Answer:
-        if "://" in ask.url and not self._is_own(ask.url):
+    def _send(self, ask: Ask, endpoint: Endpoint) -> Answer:
+        is_graphql = bool(endpoint.graphql)
+        if not _is_at(ask.url, endpoint.base_url or self.base_url):
             host = urlsplit(ask.url).hostname
             raise RejectedError(f"The next page lies on another host ({host}); it is not asked.")
-        response = self._client.request(
+        client = self._elsewhere if endpoint.base_url else self._client
+        response = client.request(
             ask.method, ask.url, params=ask.params, json=ask.json, headers=ask.headers,
             expected=frozenset({400}) if is_graphql else frozenset(),
         )  # fmt: skip
@@ -106,13 +110,6 @@ class Source:
         if self.manifest.error and (reason := search(self.manifest.error, data)):
             raise RejectedError(f"{self.manifest.name} answers: {as_text(reason)[:300]}")
         return Answer(data, str(response.url), response.links)
-
-    def _is_own(self, url: str) -> bool:
-        asked, own = urlsplit(url), urlsplit(self.base_url)
-        return "://" not in url or (asked.scheme, asked.netloc.lower()) == (
-            own.scheme,
-            own.netloc.lower(),
-        )
 
     def _without_key(self, position: Position | None) -> Position | None:
         """Links repeat the key that the query held; positions are stored, where no secret belongs."""
@@ -124,6 +121,13 @@ class Source:
             pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in keys
         ]
         return {"link": urlunsplit(parts._replace(query=urlencode(kept)))}
+
+
+def _is_at(url: str, base_url: str) -> bool:
+    """Whether an address, or a path, lies on the host of a base address."""
+    asked, own = urlsplit(url), urlsplit(base_url)
+    same = (asked.scheme, asked.netloc.lower()) == (own.scheme, own.netloc.lower())
+    return "://" not in url or same
 
 
 def _param(value: Any) -> Any:

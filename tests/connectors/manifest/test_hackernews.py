@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
-from connectors.base import Deletion, Notice, Record, Text
-from connectors.manifest.connector import ManifestConnector
-from tests.connectors.manifest.site import from_catalog, ids, only, pulled
-from tests.connectors.vendor import Asked, Refusal, StartVendor, Vendor
+from connectors.base import Deletion, LiveSearch, Notice, Record, Text
+from connectors.manifest.connector import ManifestConnector, connector_from
+from connectors.manifest.loading import parse_manifest
+from connectors.registry import CATALOG
+from tests.connectors.manifest.site import Reply, Site, from_catalog, ids, only, pulled, served
+from tests.connectors.vendor import Asked, Refusal, StartVendor, Vendor, make_connector
 
 pytestmark = [pytest.mark.shared, pytest.mark.allow_hosts(["127.0.0.1"])]
 
@@ -67,3 +70,58 @@ def test_dead_stories_go(vendor: StartVendor) -> None:
     )
     events = pulled(opened(hn))
     assert (ids(events), only(events, Deletion)) == (["item:1"], [Deletion("item:2")])
+
+
+def by_algolia(site: Site, hn: Vendor, config: dict[str, Any]) -> ManifestConnector:
+    """The connector with both of its addresses on loopback."""
+    text = (CATALOG / "hackernews.yml").read_text().replace("https://hn.algolia.com", site.url)
+    data = yaml.safe_load(text) | {"base_url": hn.url}
+    return make_connector(
+        connector_from(parse_manifest(data, "hackernews.yml")), config, {}, method="none"
+    )
+
+
+# As https://hn.algolia.com/api describes it.
+FOUND = {
+    "objectID": "7", "title": "Show HN: 苍鹭", "url": "https://heron.example", "author": "ana", "points": 3,
+    "num_comments": 2, "story_text": None, "created_at_i": 1_750_000_000,
+}  # fmt: skip
+
+
+def test_queries_find_what_is_not_on_a_list(vendor: StartVendor) -> None:
+    hn, site = vendor("hackernews"), Site()
+    hn.on("GET /v0/topstories.json", [])
+    site.routes["/api/v1/search_by_date"] = {"hits": [FOUND]}
+    with served(site) as site.url:
+        events = pulled(by_algolia(site, hn, {"queries": ["苍鹭 & herons"], "tags": "show_hn"}))
+    assert ids(events) == ["item:7"], "the id that it has on a list"
+    assert site.asked("/api/v1/search_by_date") == [
+        {"query": "苍鹭 & herons", "tags": "show_hn", "hitsPerPage": "20"}
+    ]
+    (record,) = only(events, Record)
+    assert (record.title, record.author) == ("Show HN: 苍鹭", "ana")
+    assert record.metadata["link"] == "https://heron.example"
+
+
+def test_a_query_that_fails_loses_nothing_else(vendor: StartVendor) -> None:
+    hn, site = vendor("hackernews"), Site()
+    hn.on("GET /v0/topstories.json", [1])
+    hn.on("GET /v0/item/{id}.json", item)
+    site.routes["/api/v1/search_by_date"] = lambda call: (
+        Reply({}, 400) if call.query["query"] == "bad" else {"hits": [FOUND]}
+    )
+    with served(site) as site.url:
+        events = pulled(by_algolia(site, hn, {"queries": ["bad", "good"]}))
+    assert ids(events) == ["item:1", "item:7"]
+    assert "found/bad could not be read" in only(events, Notice)[0].message
+
+
+def test_it_is_searched_live(vendor: StartVendor) -> None:
+    hn, site = vendor("hackernews"), Site()
+    site.routes["/api/v1/search"] = {"hits": [FOUND, {**FOUND, "objectID": "8"}]}
+    with served(site) as site.url:
+        connector = by_algolia(site, hn, {})
+        assert isinstance(connector, LiveSearch)
+        hits = connector.search("苍鹭", 1)
+    assert [(hit.external_id, hit.title) for hit in hits] == [("item:7", "Show HN: 苍鹭")]
+    assert site.asked("/api/v1/search")[0]["query"] == "苍鹭"

@@ -59,7 +59,7 @@ def test_each_mistake_is_told(more: dict[str, Any], place: str, said: str) -> No
     [
         ({"streams": [stream(), stream()]}, "issue stands there twice"),
         (
-            {"streams": [stream("a", mapping={"prefix": "x"}), stream("b", mapping={"prefix": "x"})]},
+            {"streams": [stream("x"), stream("b", mapping={"prefix": "x"})]},
             "x stands there twice",
         ),
         (
