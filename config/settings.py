@@ -147,6 +147,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "knowledge.resume_stalled_reembeddings",
         "schedule": 60.0,
     },
+    "remove-orphaned-originals": {"task": "knowledge.remove_orphans", "schedule": 86400.0},
     "discard-old-vectors": {"task": "knowledge.discard_old_vectors", "schedule": 86400.0},
     "maintain-base-indexes": {"task": "knowledge.maintain_indexes", "schedule": 120.0},
     "resume-abandoned-syncs": {"task": "connectors.resume_abandoned", "schedule": 30.0},

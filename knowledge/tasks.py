@@ -15,6 +15,7 @@ from config.errors import AppError, RateLimitedError, TransientError
 from knowledge.models import KnowledgeBase
 from knowledge.services import base_indexes, ingest, reembedding_work
 from knowledge.services.lexical_index import reweigh_base
+from knowledge.services.orphans import remove_orphans
 from knowledge.services.spare_vectors import bases_with_old_vectors, remove_spare_vectors
 from knowledge.services.statistics import fold_statistics
 
@@ -132,6 +133,12 @@ def discard_old_vectors() -> None:
     """Remove the vectors of former models that nobody has rolled back to."""
     for tenant_id, base_id in bases_with_old_vectors():
         remove_spare_vectors(tenant_id, base_id)
+
+
+@shared_task(name="knowledge.remove_orphans")
+def remove_orphans_task() -> None:
+    """Remove stored files that no document owns."""
+    remove_orphans()
 
 
 def _is_queue_waiting() -> bool:
