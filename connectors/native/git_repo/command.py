@@ -82,6 +82,10 @@ class DamagedMirrorError(TransientError):
     """What was kept between runs could not be read and is removed; it can be fetched anew."""
 
 
+class NothingThereError(RejectedError):
+    """No such repository, or not for who asks, or one without a commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remote:
     """Where a repository is and how one gets in. `pinned` is the checked IP address of its host."""
@@ -267,7 +271,7 @@ def _error_of(complaint: str) -> RemoteError:
         (_BUSY, TransientError("The repository cannot be reached at the moment.")),
         (_REFUSED, CredentialsError("The repository does not accept the credentials.")),
         (_MOVED, RejectedError("The repository has moved. Give its new address.")),
-        (_MISSING, RejectedError("There is no such repository, or not for these credentials.")),
+        (_MISSING, NothingThereError("There is no such repository, or not for these credentials.")),
     )
     for pattern, error in kinds:
         if pattern.search(text):

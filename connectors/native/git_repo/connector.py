@@ -37,7 +37,13 @@ from connectors.base import (
     TokenCredentials,
 )
 from connectors.native.git_repo.addresses import Place, place_of, remote_of
-from connectors.native.git_repo.command import DamagedMirrorError, Git, Remote, basic_header
+from connectors.native.git_repo.command import (
+    DamagedMirrorError,
+    Git,
+    NothingThereError,
+    Remote,
+    basic_header,
+)
 from connectors.native.git_repo.history import Change, Commit, changes_between, commits_between
 from connectors.native.git_repo.settings import DEPTH, GitRepoConfig, GitToken, SshKey
 from connectors.patterns import is_wanted
@@ -209,7 +215,8 @@ class GitRepoConnector(Connector[GitRepoConfig], Refetch):
         }
         if not chosen:  # nothing to read is no reason to delete
             known = ", ".join(sorted(heads)[:20]) or "none"
-            raise RejectedError(f"There is no branch {', '.join(wanted)}. There are: {known}.")
+            kind = RejectedError if heads else NothingThereError
+            raise kind(f"There is no branch {', '.join(wanted)}. There are: {known}.")
         return chosen
 
     def _prepared(self) -> Git:

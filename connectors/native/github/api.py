@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from config.errors import RejectedError, TransientError
+from config.errors import RateLimitedError, RejectedError, TransientError
 from config.http import HttpClient
+from config.http_answers import parse_json, retry_after_s
 
 PAGE = 100
 _EMPTY = 409  # "Git Repository is empty."
@@ -16,8 +17,10 @@ _MOST_PAGES = 10_000
 class GithubApi:
     """One installation, as one account sees it."""
 
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: HttpClient, address: str) -> None:
         self._client = client
+        # https://docs.github.com/enterprise-server/graphql/guides/forming-calls-with-graphql
+        self._graphql = f"{address.rstrip('/').removesuffix('/v3')}/graphql"
 
     def get(self, path: str, **params: Any) -> Any:
         """One answer."""
@@ -58,6 +61,29 @@ class GithubApi:
                 return []
             raise
         return cast(list[Mapping[str, Any]], found["items"])
+
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a query finds in its one repository. What failed in part is worthless: what it lacks would be
+        taken for gone. GitHub takes no longer than ten seconds; what it cannot answer in time is no trouble
+        of the other repositories."""
+        try:
+            response = self._client.request(
+                "POST", self._graphql, json={"query": query, "variables": variables}
+            )
+            answer = parse_json(response)
+        except TransientError as error:
+            raise RejectedError(error.message) from error
+        found = (answer.get("data") or {}).get("repository")
+        for fault in answer.get("errors") or ():
+            kind, reason = str(fault.get("type")), str(fault.get("message"))
+            if kind.startswith("RATE_LIMIT"):
+                wait_s = retry_after_s(response.headers)
+                raise RateLimitedError("GitHub asks to slow down.", wait_s)
+            if not (found and kind == "NOT_FOUND"):  # a number that there is nothing under
+                raise RejectedError(f"GitHub answers: {reason[:200]}")
+        if found is None:
+            raise RejectedError("GitHub does not show this repository.")
+        return cast(Mapping[str, Any], found)
 
     def _unless(self, missing: frozenset[int], path: str, params: Mapping[str, Any]) -> Any:
         response = self._client.request("GET", path, params=params, expected=missing)

@@ -1,7 +1,7 @@
 """GitHub, and GitHub Enterprise under an address of one's own.
 
-Discussions need GraphQL and wikis are repositories of their own (the git connector reads them): neither is
-read here.
+Discussions come by GraphQL. A wiki is a git repository of its own, read as the git connector does. Everything
+else comes by REST.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from connectors.base import (
     ConnectorSpec,
     Context,
     Cursor,
+    Deletion,
     Event,
     Failure,
     LiveHit,
@@ -33,6 +34,7 @@ from connectors.base import (
     Node,
     Notice,
     OAuthEndpoints,
+    Record,
     Refetch,
     Settings,
     WebhookAnswer,
@@ -41,14 +43,17 @@ from connectors.base import (
     token_auth,
 )
 from connectors.native.github.api import GithubApi
+from connectors.native.github.discussions import Discussions
 from connectors.native.github.repository import IncompleteTreeError, Repository, Wanted
 from connectors.native.github.search import repository_name, search_github
 from connectors.native.github.settings import GithubConfig, GithubSignIn, GithubToken
+from connectors.native.github.wiki import Wiki, forget_wiki
 from connectors.signatures import require_signature
 
-_STREAMS = ("code", "issues", "releases")
+_STREAMS = ("code", "issues", "discussions", "releases", "wiki")
 _ID = re.compile(
-    r"(?P<repository>[^/]+/[^/]+)/(?P<kind>blob|issues|releases)/(?P<rest>.+)", re.DOTALL
+    r"(?P<repository>[^/]+/[^/]+)/(?P<kind>blob|issues|discussions|releases|wiki)/(?P<rest>.+)",
+    re.DOTALL,
 )
 
 
@@ -62,13 +67,14 @@ class GithubConnector(
     spec = ConnectorSpec(
         kind="github",
         name="GitHub",
-        description="Files, issues, pull requests with reviews, and releases of repositories.",
+        description="Files, issues, pull requests with reviews, discussions, releases and wikis.",
         category=Category.CODE,
         config=GithubConfig,
         auth=(
             replace(
                 token_auth(
-                    "Personal access token", hint="Needs to read contents, issues and metadata."
+                    "Personal access token",
+                    hint="Needs to read contents, issues, discussions and metadata.",
                 ),
                 credentials=GithubToken,
             ),
@@ -100,7 +106,7 @@ class GithubConnector(
     def __init__(self, config: GithubConfig, credentials: Settings, context: Context) -> None:
         super().__init__(config, credentials, context)
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-        self._api = GithubApi(context.client(config.api_url, headers=headers))
+        self._api = GithubApi(context.client(config.api_url, headers=headers), config.api_url)
         self._wanted = Wanted(
             config.branch, config.include, config.exclude, config.max_file_kb * 1000
         )
@@ -134,11 +140,12 @@ class GithubConnector(
             yield from self._read(found, positions)
         for name in positions.keys() - present:
             yield from (Complete(f"{name}:{stream}") for stream in _STREAMS)
+            forget_wiki(self.context, name)
             del positions[name]
         yield _checkpoint(positions)
 
     def fetch(self, external_ids: Sequence[str]) -> Iterator[Event]:
-        """Single files and issues. Releases come whole with every run."""
+        """Single files, issues, discussions and pages. Releases come whole with every run."""
         repositories: dict[str, Repository] = {}
         for external_id in external_ids:
             match = _ID.fullmatch(external_id)
@@ -148,10 +155,8 @@ class GithubConnector(
             try:
                 if name not in repositories:
                     repositories[name] = self._repository(self._api.get(f"/repos/{name}"))
-                read = (
-                    repositories[name].file if match["kind"] == "blob" else repositories[name].issue
-                )
-                if (event := read(match["rest"])) is not None:
+                event = self._find(repositories[name], match["kind"], match["rest"])
+                if event is not None:
                     yield event
             except RejectedError as error:
                 yield Failure(external_id, error.message)
@@ -189,7 +194,7 @@ class GithubConnector(
     def _read(
         self, repository: Repository, positions: dict[str, dict[str, str]]
     ) -> Iterator[Event]:
-        for step in (self._code, self._issues, self._releases):
+        for step in (self._code, self._issues, self._discussions, self._releases, self._wiki):
             try:
                 for event in step(repository, positions[repository.name]):
                     yield event or _checkpoint(positions)
@@ -215,6 +220,17 @@ class GithubConnector(
         for row in rows:
             if row["full_name"] not in seen and (config.archived or not row.get("archived")):
                 yield self._repository(row)
+
+    def _find(self, repository: Repository, kind: str, rest: str) -> Record | Deletion | None:
+        match kind:
+            case "blob":
+                return repository.file(rest)
+            case "discussions":
+                return Discussions(self._api, repository).find(rest)
+            case "wiki":
+                return Wiki(repository, self.context).find(rest)
+            case _:
+                return repository.issue(rest)
 
     def _repository(self, facts: Mapping[str, Any]) -> Repository:
         return Repository(self._api, facts, self._wanted)
@@ -252,10 +268,41 @@ class GithubConnector(
         if not begun:
             yield Complete(repository.scope("issues"))
 
+    def _discussions(
+        self, repository: Repository, position: dict[str, str]
+    ) -> Iterator[Event | None]:
+        if not self.config.discussions:
+            return
+        if not repository.has("discussions"):
+            position.pop("discussions", None)
+            yield Complete(repository.scope("discussions"))
+            return
+        begun = newest = position.get("discussions", "")
+        discussions = Discussions(self._api, repository)
+        for rows in discussions.pages(begun):
+            yield from map(discussions.record, rows)
+            newest = max([newest, *(row["updatedAt"] for row in rows)])
+            # Where the newest come first, nothing is certain before the end.
+            position["discussions"] = begun or newest
+            yield None
+        position["discussions"] = newest
+        if not begun:
+            yield Complete(repository.scope("discussions"))
+        yield None
+
     def _releases(self, repository: Repository, _position: object) -> Iterator[Event | None]:
         if self.config.releases:
             yield from repository.releases()
             yield Complete(repository.scope("releases"))
+
+    def _wiki(self, repository: Repository, position: dict[str, str]) -> Iterator[Event | None]:
+        if not self.config.wiki:
+            return
+        if repository.has("wiki"):
+            yield from Wiki(repository, self.context).changes(position)
+            return
+        position.pop("wiki", None)
+        yield Complete(repository.scope("wiki"))
 
     def _collaborators(self, name: str) -> list[str]:
         try:

@@ -86,13 +86,18 @@ class Repository:
         self._api, self._facts, self._wanted = api, facts, wanted
         self.name: str = facts["full_name"]
         self._path = f"/repos/{self.name}"
+        self.url: str = facts["html_url"]
         self.readers: str = f"group:{self.name}" if facts["private"] else "public"
         self._principals = frozenset({self.readers})
         self._branch = wanted.branch or facts.get("default_branch") or "HEAD"
 
     def scope(self, stream: str) -> str:
-        """The scope of its files, issues or releases."""
+        """The scope of its files, issues, discussions, releases or wiki."""
         return f"{self.name}:{stream}"
+
+    def has(self, feature: str) -> bool:
+        """Whether it has `discussions` or a `wiki`; where GitHub does not say so, one has to look."""
+        return self._facts.get(f"has_{feature}") is not False
 
     # --- files -----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ _SECRET = Field(
 
 
 class GithubToken(TokenCredentials):
-    """A personal access token, classic or fine-grained, that may read contents and issues."""
+    """A personal access token, classic or fine-grained, that may read contents, issues and discussions."""
 
     webhook_secret: SecretStr = _SECRET
 
@@ -52,7 +52,11 @@ class GithubConfig(Settings):
     pull_requests: bool = Field(
         default=True, title="Pull requests", description="With comments and reviews."
     )
+    discussions: bool = Field(
+        default=True, title="Discussions", description="With comments and replies."
+    )
     releases: bool = Field(default=True, title="Releases")
+    wiki: bool = Field(default=False, title="Wikis", description="The pages of each one's wiki.")
     archived: bool = Field(default=True, title="Archived repositories too")
     people: list[str] = Field(
         default=[],

@@ -72,6 +72,7 @@ class Hub:
     def _facts(self, answer: Any, name: str) -> Any:
         return {
             **answer, "full_name": f"acme/{name}", "private": self.private, "default_branch": "main",
+            "has_discussions": False,
             "html_url": f"https://github.com/acme/{name}",
         }  # fmt: skip
 
@@ -210,7 +211,9 @@ def test_everything_of_a_repository_is_read(hub: Hub) -> None:
     assert (request.metadata["type"], request.metadata["state"]) == ("pull_request", "merged")
     assert "请改名" in content(request)
     completed = {one.scope for one in events if isinstance(one, Complete)}
-    assert completed == {"acme/app:code", "acme/app:issues", "acme/app:releases"}
+    assert completed == {
+        f"acme/app:{stream}" for stream in ("code", "issues", "discussions", "releases")
+    }
 
 
 def test_a_later_run_asks_for_changes_only(hub: Hub) -> None:
