@@ -69,7 +69,7 @@ class FolderConnector(Connector[FolderConfig], Browsable, Refetch):
         category=Category.FILES,
         config=FolderConfig,
         capabilities=frozenset({Capability.INCREMENTAL, Capability.DELETIONS, Capability.FILES}),
-        sync_every_minutes=15,
+        sync_every_minutes=1,  # a listing is cheap, and so a change is seen at once
     )
 
     def check(self) -> str:
