@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from accounts.models import (
     ApiKey,
@@ -21,6 +22,8 @@ from accounts.models import (
 from config.errors import ForbiddenError, NotFoundError
 
 PUBLIC = "public"
+
+_Row = TypeVar("_Row", bound=Model)
 
 
 class Action(StrEnum):
@@ -112,6 +115,25 @@ def operator_actor(tenant_id: UUID) -> Actor:
     )
 
 
+def row_by_id(rows: QuerySet[_Row], reference: object) -> _Row:
+    """One of the rows that an actor sees. Raises `NotFoundError` for any other id, and for what is none."""
+    identity = as_uuid(reference)
+    found = rows.filter(id=identity).first() if identity else None
+    if found is None:
+        raise NotFoundError
+    return found
+
+
+def as_uuid(reference: object) -> UUID | None:
+    """An id as people and programs write it; None for what is no id."""
+    if isinstance(reference, UUID):
+        return reference
+    try:
+        return UUID(str(reference))
+    except ValueError:
+        return None
+
+
 def visible_api_keys(actor: Actor) -> QuerySet[ApiKey]:
     """The keys of the tenant, revoked ones too."""
     actor.require(Action.ADMIN)
@@ -142,10 +164,7 @@ def visible_webhooks(actor: Actor) -> QuerySet[WebhookEndpoint]:
 
 def access_webhook(actor: Actor, pk: UUID) -> WebhookEndpoint:
     """A webhook by id."""
-    endpoint = visible_webhooks(actor).filter(id=pk).first()
-    if endpoint is None:
-        raise NotFoundError
-    return endpoint
+    return row_by_id(visible_webhooks(actor), pk)
 
 
 def access_delivery(actor: Actor, pk: UUID) -> WebhookDelivery:
@@ -153,26 +172,17 @@ def access_delivery(actor: Actor, pk: UUID) -> WebhookDelivery:
     deliveries: QuerySet[WebhookDelivery] = WebhookDelivery.objects.filter(
         endpoint__in=visible_webhooks(actor)
     )
-    delivery = deliveries.select_related("endpoint").filter(id=pk).first()
-    if delivery is None:
-        raise NotFoundError
-    return delivery
+    return row_by_id(deliveries.select_related("endpoint"), pk)
 
 
 def access_api_key(actor: Actor, pk: UUID) -> ApiKey:
     """A key by id."""
-    key = visible_api_keys(actor).filter(id=pk).first()
-    if key is None:
-        raise NotFoundError
-    return key
+    return row_by_id(visible_api_keys(actor), pk)
 
 
 def access_membership(actor: Actor, pk: UUID) -> Membership:
     """A membership by id."""
-    membership = visible_memberships(actor).filter(id=pk).first()
-    if membership is None:
-        raise NotFoundError
-    return membership
+    return row_by_id(visible_memberships(actor), pk)
 
 
 def get_tenant(actor: Actor) -> Tenant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -11,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from accounts.access import actor_for_member
+from accounts.access import actor_for_member, as_uuid
 from accounts.models import Membership, User
 from accounts.request import SESSION_TENANT, find_actor, find_membership
 from accounts.services.audit import record_denial
@@ -91,7 +90,7 @@ def _choose_membership(request: HttpRequest) -> None:
     memberships = memberships_of(request.user) if isinstance(request.user, User) else []
     membership = None
     if memberships:
-        wanted = _as_uuid(request.session.get(SESSION_TENANT))
+        wanted = as_uuid(request.session.get(SESSION_TENANT))
         membership = next((m for m in memberships if m.tenant_id == wanted), memberships[0])
     _put(request, memberships, membership)
 
@@ -102,10 +101,3 @@ def _put(
     request.memberships = memberships  # type: ignore[attr-defined]
     request.membership = membership  # type: ignore[attr-defined]
     request.actor = actor_for_member(membership) if membership else None  # type: ignore[attr-defined]
-
-
-def _as_uuid(value: object) -> UUID | None:
-    try:
-        return UUID(str(value))
-    except ValueError:
-        return None

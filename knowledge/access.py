@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.access import Action, Actor
+from accounts.access import Action, Actor, as_uuid, row_by_id
 from config.errors import NotFoundError
 from knowledge.models import Chunk, Document, KnowledgeBase
-
-_Row = TypeVar("_Row", Document, Chunk)
 
 
 def visible_knowledge_bases(actor: Actor) -> QuerySet[KnowledgeBase]:
@@ -47,7 +44,7 @@ def visible_chunks(actor: Actor) -> QuerySet[Chunk]:
 def access_knowledge_base(actor: Actor, reference: str | UUID, action: Action) -> KnowledgeBase:
     """A base by id or slug."""
     actor.require(action)
-    bases, identity = visible_knowledge_bases(actor), _as_uuid(reference)
+    bases, identity = visible_knowledge_bases(actor), as_uuid(reference)
     named = bases.filter(id=identity) if identity else bases.filter(slug=str(reference))
     base = named.first()
     if base is None:
@@ -58,30 +55,10 @@ def access_knowledge_base(actor: Actor, reference: str | UUID, action: Action) -
 def access_document(actor: Actor, reference: str | UUID, action: Action) -> Document:
     """A document by id."""
     actor.require(action)
-    document = _first(visible_documents(actor), reference)
-    if document is None:
-        raise NotFoundError
-    return document
+    return row_by_id(visible_documents(actor), reference)
 
 
 def access_chunk(actor: Actor, reference: str | UUID, action: Action) -> Chunk:
     """A chunk by id."""
     actor.require(action)
-    chunk = _first(visible_chunks(actor), reference)
-    if chunk is None:
-        raise NotFoundError
-    return chunk
-
-
-def _first(rows: QuerySet[_Row], reference: str | UUID) -> _Row | None:
-    identity = _as_uuid(reference)
-    return rows.filter(id=identity).first() if identity else None
-
-
-def _as_uuid(reference: str | UUID) -> UUID | None:
-    if isinstance(reference, UUID):
-        return reference
-    try:
-        return UUID(reference)
-    except ValueError:
-        return None
+    return row_by_id(visible_chunks(actor), reference)

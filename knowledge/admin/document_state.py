@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from accounts.access import Action
+from accounts.access import Action, as_uuid
 from accounts.request import get_actor
 from knowledge.access import visible_documents
 from knowledge.api.serializers import DocumentSerializer, progress_of
@@ -67,7 +66,7 @@ def progress_view(request: HttpRequest) -> JsonResponse:
     """The present state of the documents asked for by `id`; those not visible are left out."""
     actor = get_actor(request)
     actor.require(Action.READ)
-    ids = [found for text in request.GET.getlist("id")[:_MAX_IDS] if (found := _as_uuid(text))]
+    ids = [found for text in request.GET.getlist("id")[:_MAX_IDS] if (found := as_uuid(text))]
     documents = visible_documents(actor).filter(id__in=ids).prefetch_related("replacements")
     return JsonResponse(
         {"documents": {str(document.id): _state(document) for document in documents}}
@@ -83,10 +82,3 @@ def _state(document: Document) -> dict[str, Any]:
         "chunks": document.chunk_count,
         "progress": progress_of(document),
     }
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

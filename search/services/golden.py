@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from accounts.access import Action, Actor
+from accounts.access import Action, Actor, row_by_id
 from accounts.services.audit import record_event
 from accounts.tenancy import tenant_scope
-from config.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from config.errors import ConflictError, FieldError, InvalidInputError
 from knowledge.models import Chunk, Document, KnowledgeBase
 from search.models import GoldenQuery, GoldenRun, GoldenStatus
 from search.request import MAX_LIMIT, Strategy
@@ -59,12 +59,12 @@ def visible_golden_runs(actor: Actor) -> QuerySet[GoldenRun]:
 
 def access_golden_query(actor: Actor, reference: str | UUID) -> GoldenQuery:
     """A golden query by id. Raises `NotFoundError`."""
-    return _access(visible_golden_queries(actor), reference)
+    return row_by_id(visible_golden_queries(actor), reference)
 
 
 def access_golden_run(actor: Actor, reference: str | UUID) -> GoldenRun:
     """A run by id. Raises `NotFoundError`."""
-    return _access(visible_golden_runs(actor), reference)
+    return row_by_id(visible_golden_runs(actor), reference)
 
 
 def save_golden_query(*, actor: Actor, chunk: Chunk, query: str, **facts: Any) -> GoldenQuery:
@@ -173,16 +173,6 @@ def golden_tallies() -> dict[UUID, Tally]:
 def golden_tally(base: KnowledgeBase) -> Tally:
     """The same of one base."""
     return golden_tallies().get(base.id, Tally())
-
-
-def _access(rows: QuerySet[_Row], reference: str | UUID) -> _Row:
-    try:
-        found = rows.filter(id=UUID(str(reference))).first()
-    except ValueError as error:
-        raise NotFoundError from error
-    if found is None:
-        raise NotFoundError
-    return found
 
 
 def _validate(golden: GoldenQuery) -> None:

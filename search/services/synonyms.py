@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from accounts.access import Action, Actor
+from accounts.access import Action, Actor, row_by_id
 from accounts.services.audit import record_event
 from accounts.tenancy import current_tenant_id
-from config.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from config.errors import ConflictError, FieldError, InvalidInputError
 from knowledge.lexical.phrases import phrase_identity, phrase_keys
 from search.models import SynonymSet
 
@@ -36,13 +36,7 @@ def visible_synonym_sets(actor: Actor) -> QuerySet[SynonymSet]:
 
 def access_synonym_set(actor: Actor, reference: str | UUID) -> SynonymSet:
     """A set by id. Raises `NotFoundError`."""
-    try:
-        found = visible_synonym_sets(actor).filter(id=UUID(str(reference))).first()
-    except ValueError as error:
-        raise NotFoundError from error
-    if found is None:
-        raise NotFoundError
-    return found
+    return row_by_id(visible_synonym_sets(actor), reference)
 
 
 def create_synonym_set(*, actor: Actor, terms: Sequence[str], **fields: Any) -> SynonymSet:
