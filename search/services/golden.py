@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
@@ -21,7 +21,6 @@ from search.services.golden_passage import Passage, normalize
 
 MAX_PER_BASE = 200  # a run takes some seconds at most
 MAX_QUOTE_CHARS = 20_000
-_Row = TypeVar("_Row", GoldenQuery, GoldenRun)
 EDITABLE = ("query", "strategy", "filter", "within", "quote", "enabled", "note")
 
 

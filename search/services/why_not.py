@@ -6,7 +6,7 @@ far beyond what a search looks at, is counted here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ from knowledge.access import visible_knowledge_bases
 from knowledge.models import Chunk, Document
 from providers.registry import embedder_for
 from search.access import AccessScope, build_scope
-from search.outcome import Hit, SearchOutcome
+from search.outcome import Hit
 from search.request import MAX_LIMIT, MAX_WINDOW, Mode, SearchRequest, Strategy
 from search.retrieval.legs import Vector
 from search.retrieval.query import Words, divide, read_words
@@ -204,7 +204,8 @@ def _explain_ranks(
     findings = Findings(
         request=request,
         asked=asked,
-        hits=[*_earlier(actor, request), *asked.hits],
+        # Those before the offset may stand for the passage too.
+        hits=[*_results(actor, request, request.offset), *asked.hits],
         chunk=chunk,
         rank=None if returned is None else request.offset + returned + 1,
         fused_rank=_place(actor, plain, chunk.id),
@@ -225,23 +226,18 @@ def _position(hits: Sequence[Hit], chunk_id: UUID | None, document_id: UUID) -> 
 
 def _place(actor: Actor, request: SearchRequest, chunk_id: UUID) -> int | None:
     """The rank of a passage among all that can be paged to."""
-    for offset in range(0, MAX_WINDOW, MAX_LIMIT):
-        page: SearchOutcome = search(actor, replace(request, offset=offset, limit=MAX_LIMIT))
-        for number, hit in enumerate(page.hits, start=offset + 1):
-            if hit.chunk.id == chunk_id:
-                return number
-        if len(page.hits) < MAX_LIMIT:
-            break
-    return None
+    ranked = enumerate(_results(actor, request, MAX_WINDOW), start=1)
+    return next((rank for rank, hit in ranked if hit.chunk.id == chunk_id), None)
 
 
-def _earlier(actor: Actor, request: SearchRequest) -> list[Hit]:
-    """The results before the offset, which may stand for the passage too."""
-    hits: list[Hit] = []
-    for offset in range(0, request.offset, MAX_LIMIT):
-        limit = min(MAX_LIMIT, request.offset - offset)
-        hits += search(actor, replace(request, offset=offset, limit=limit)).hits
-    return hits
+def _results(actor: Actor, request: SearchRequest, most: int) -> Iterator[Hit]:
+    """The first results whatever the offset, page by page as far as they are looked at."""
+    for offset in range(0, most, MAX_LIMIT):
+        limit = min(MAX_LIMIT, most - offset)
+        hits = search(actor, replace(request, offset=offset, limit=limit)).hits
+        yield from hits
+        if len(hits) < limit:
+            return
 
 
 def _standings(request: SearchRequest, query: _Query, chunk: Chunk) -> dict[str, Standing]:
