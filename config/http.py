@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import requests
 from requests.auth import AuthBase
@@ -34,13 +34,6 @@ _AGENT = "Groundwork/0.1 (+knowledge platform for agents)"
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 _Taken = TypeVar("_Taken")
-
-
-class Renewable(Protocol):
-    """Credentials that can be exchanged for fresh ones when the server refuses them."""
-
-    def renew(self) -> bool:
-        """Get fresh ones; False when there is no way to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +186,7 @@ class HttpClient:
             raise error_of(response)
 
     def _renew(self) -> bool:
+        """Get fresh credentials where the authentication has a `renew`; False when there are none to get."""
         renew = getattr(self._auth, "renew", None)
         return bool(renew and renew())
 

@@ -100,6 +100,11 @@ class OAuthEndpoints:
     client_credentials: bool = False  # no person signs in; client id and secret suffice
     basic_client: bool = True  # the client proves itself by HTTP Basic rather than in the body
 
+    @property
+    def asked_scope(self) -> dict[str, str]:
+        """The parameter `scope` of a request; none where nothing is named."""
+        return {"scope": self.scope_separator.join(self.scopes)} if self.scopes else {}
+
 
 @dataclass(frozen=True, slots=True)
 class AuthMethod:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
 
 from accounts.access import Actor
 from connectors.admin.credentials import stored_credentials
 from connectors.admin.specs import sign_in_method
 from connectors.models import Connection, SyncItem, SyncRun
+from connectors.services.schedules import next_run_at
 from knowledge.access import visible_documents
 from knowledge.models import Document
 
@@ -81,8 +79,8 @@ def health_of(actor: Actor, connection: Connection) -> Health:
         unindexed=documents.filter(status=Document.Status.FAILED).count(),
         failed=items.filter(status=SyncItem.Status.FAILED).count(),
         held=items.filter(status=SyncItem.Status.GONE).count(),
-        next_changes_at=_next_run_at(connection, SyncRun.Kind.INCREMENTAL),
-        next_full_at=_next_run_at(connection, SyncRun.Kind.FULL),
+        next_changes_at=next_run_at(connection, SyncRun.Kind.INCREMENTAL),
+        next_full_at=next_run_at(connection, SyncRun.Kind.FULL),
     )
 
 
@@ -134,16 +132,3 @@ def sign_in_url(connection: Connection) -> str:
 def _count(rows: QuerySet[Any], group: str) -> Coalesce:
     counted = rows.values(group).annotate(n=Count("id")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-
-
-def _next_run_at(connection: Connection, kind: SyncRun.Kind) -> datetime | None:
-    """When the scheduler will start a run, as far as it is known."""
-    arguments = json.dumps([str(connection.tenant_id), str(connection.id), kind])
-    task = PeriodicTask.objects.filter(
-        task="connectors.scheduled_sync", args=arguments, enabled=True
-    ).first()
-    if task is None:
-        return None
-    since = task.last_run_at or task.date_changed
-    left: timedelta = task.schedule.remaining_estimate(since)
-    return timezone.now() + max(left, timedelta(0))

@@ -73,7 +73,7 @@ def begin_sign_in(*, actor: Actor, connection: Connection, session: Session) -> 
         "client_id": client_id,
         "redirect_uri": redirect_uri(),
         "state": state,
-        **_scope(endpoints),
+        **endpoints.asked_scope,
         **(_challenge(verifier) if endpoints.pkce else {}),
         **endpoints.extra,
     }
@@ -144,10 +144,6 @@ def _sign_in_of(connection: Connection) -> OAuthEndpoints:
     if endpoints is None or endpoints.client_credentials:
         raise InvalidInputError("This connection needs no sign-in.")
     return endpoints
-
-
-def _scope(endpoints: OAuthEndpoints) -> dict[str, str]:
-    return {"scope": endpoints.scope_separator.join(endpoints.scopes)} if endpoints.scopes else {}
 
 
 def _challenge(verifier: str) -> dict[str, str]:

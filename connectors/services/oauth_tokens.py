@@ -106,8 +106,7 @@ def renewal_lock(connection_id: UUID) -> Iterator[None]:
 
 def _grant(endpoints: OAuthEndpoints, tokens: dict[str, Any]) -> dict[str, str] | None:
     if endpoints.client_credentials:
-        scope = endpoints.scope_separator.join(endpoints.scopes)
-        return {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
+        return {"grant_type": "client_credentials", **endpoints.asked_scope}
     if tokens.get("refresh_token"):
         return {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
     return None

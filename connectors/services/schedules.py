@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from celery.schedules import ParseException, crontab
 from django.db.models import Manager
+from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
 from config.errors import FieldError, InvalidInputError
@@ -57,6 +59,16 @@ def forget_schedules(connection: Connection) -> None:
     names = [_name(connection, kind) for kind in _KINDS.values()]
     for task in PeriodicTask.objects.filter(name__in=names):
         task.delete()  # one by one, so that the scheduler is told
+
+
+def next_run_at(connection: Connection, kind: SyncRun.Kind) -> datetime | None:
+    """When the scheduler will start a run, as far as it is known."""
+    task = PeriodicTask.objects.filter(name=_name(connection, kind), enabled=True).first()
+    if task is None:
+        return None
+    since = task.last_run_at or task.date_changed
+    left: timedelta = task.schedule.remaining_estimate(since)
+    return timezone.now() + max(left, timedelta(0))
 
 
 def _name(connection: Connection, kind: str) -> str:

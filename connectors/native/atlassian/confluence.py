@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -42,6 +42,7 @@ from connectors.base import (
 from connectors.native.atlassian.confluence_readers import Readers
 from connectors.native.atlassian.confluence_records import ContentRecords, attachment_row, container
 from connectors.native.atlassian.site import AtlassianSite, api_token, sign_in
+from connectors.native.paging import follow_pages
 
 _PAGE = 50  # as many as one CQL query names
 _OVERLAP = timedelta(minutes=10)  # the search index lags behind
@@ -258,12 +259,9 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         wanted = sorted(set(filter(None, ids)))
         found: dict[str, Mapping[str, Any]] = {}
         for start in range(0, len(wanted), _PAGE):
-            cql, cursor = f"id in ({', '.join(wanted[start : start + _PAGE])})", ""
-            while True:
-                rows, cursor = self._search(cql, _FACTS, cursor)
+            cql = f"id in ({', '.join(wanted[start : start + _PAGE])})"
+            for rows in follow_pages(partial(self._search, cql, _FACTS)):
                 found |= {row["id"]: row for row in rows}
-                if not cursor:
-                    break
         return found
 
     # --- pages and blog posts --------------------------------------------------------------------
@@ -303,7 +301,7 @@ class ConfluenceConnector(Connector[ConfluenceConfig], LiveSearch, Memberships, 
         unwanted = {key.upper() for key in self.config.exclude_spaces}
         return [
             space
-            for page, _ in self._site.pages("/wiki/api/v2/spaces", limit=250, status="current")
+            for page in self._site.pages("/wiki/api/v2/spaces", limit=250, status="current")
             for space in page
             if space["key"].upper() not in unwanted
             and (space["key"].upper() in wanted if wanted else self._is_usual(space))

@@ -47,7 +47,7 @@ class Readers:
         rows = list(permissions.get("results") or ())
         if (permissions.get("meta") or {}).get("hasMore"):
             path = f"/wiki/api/v2/spaces/{space_id}/permissions"
-            rows = [row for page, _ in self._site.pages(path, limit=250) for row in page]
+            rows = [row for page in self._site.pages(path, limit=250) for row in page]
         names = {
             self._principal(row.get("principal") or {})
             for row in rows

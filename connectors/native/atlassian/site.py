@@ -14,6 +14,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from config.errors import InvalidInputError
 from config.http import HttpClient
 from connectors.base import AuthMethod, Context, OAuthEndpoints, OAuthTokens, Settings
+from connectors.native.paging import follow_pages
 
 _GONE = frozenset({404, 410})
 
@@ -80,14 +81,9 @@ class AtlassianSite:
         after = parse_qs(urlsplit(link).query).get("cursor", [""])[0]
         return answer["results"], after if after != cursor else ""
 
-    def pages(self, path: str, **params: Any) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
+    def pages(self, path: str, **params: Any) -> Iterator[list[Mapping[str, Any]]]:
         """All pages of a list."""
-        cursor = ""
-        while True:
-            rows, cursor = self.page(path, cursor, **params)
-            yield rows, cursor
-            if not cursor:
-                return
+        return follow_pages(lambda cursor: self.page(path, cursor, **params))
 
     @cached_property
     def client(self) -> HttpClient:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from config.errors import RejectedError
 from connectors.base import File, Record
 from connectors.native.google.api import GoogleApi, moment
+from connectors.native.paging import Page, follow_pages
 
 FOLDER = "application/vnd.google-apps.folder"
 SHORTCUT = "application/vnd.google-apps.shortcut"
@@ -163,16 +164,18 @@ class DriveFiles:
         return frozenset(found - {""})
 
     def _permissions(self, file_id: str) -> list[Mapping[str, Any]]:
-        rows: list[Mapping[str, Any]] = []
-        params: dict[str, Any] = {"supportsAllDrives": "true", "pageSize": 100}
-        while True:
-            answer = self._api.get(
-                f"/files/{file_id}/permissions", fields=_PERMISSION_FIELDS, **params
-            )
-            rows += answer["permissions"]
-            if not answer.get("nextPageToken"):
-                return rows
-            params["pageToken"] = answer["nextPageToken"]
+        params: dict[str, Any] = {
+            "supportsAllDrives": "true",
+            "pageSize": 100,
+            "fields": _PERMISSION_FIELDS,
+        }
+
+        def fetch(page: str) -> Page[Mapping[str, Any]]:
+            token = {"pageToken": page} if page else {}
+            answer = self._api.get(f"/files/{file_id}/permissions", **params, **token)
+            return answer["permissions"], answer.get("nextPageToken", "")
+
+        return [row for rows in follow_pages(fetch) for row in rows]
 
 
 def _principal(row: Mapping[str, Any]) -> str:
