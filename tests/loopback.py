@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseServer
 from typing import Any
 
 
@@ -53,6 +54,19 @@ class LoopbackServer:
 
 
 @contextmanager
+def listening(server: BaseServer) -> Iterator[None]:
+    """Serves in a thread until the end of the block."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def loopback_server() -> Iterator[LoopbackServer]:
     """Listens on a free port."""
     known = LoopbackServer()
@@ -78,11 +92,5 @@ def loopback_server() -> Iterator[LoopbackServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     known.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield known
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

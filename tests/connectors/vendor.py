@@ -12,7 +12,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from django.utils.dateparse import parse_datetime
 from config.http import HttpClient, Pacing
 from connectors.base import Connector, Context
 from connectors.services.opening import auth_method, parse_config, parse_credentials
+from tests.loopback import listening
 
 SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 HOST = "127.0.0.1"
@@ -147,14 +147,8 @@ def running_vendor(name: str) -> Iterator[Vendor]:
     server = _Server((HOST, 0), _Handler)
     server.set_app(partial(_serve, known))
     known.url = f"http://{HOST}:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield known
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _serve(known: Vendor, environ: dict[str, Any], start: Any) -> list[bytes]:

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
 
+from tests.loopback import listening
+
 DIMENSIONS = 64
 KEY = "sk-loopback"
 
@@ -86,11 +88,5 @@ def running_server() -> Iterator[EmbeddingServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     known.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield known
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from connectors.manifest.connector import ManifestConnector, connector_from
 from connectors.manifest.loading import parse_manifest, read_manifest
 from connectors.registry import CATALOG
 from tests.connectors.vendor import HOST, make_connector
+from tests.loopback import listening
 
 EventT = TypeVar("EventT")
 
@@ -92,14 +92,8 @@ def served(app: Callable[[dict[str, Any], Any], list[bytes]]) -> Iterator[str]:
     """The address of a WSGI application on a free port."""
     server = WSGIServer((HOST, 0), _Handler)
     server.set_app(app)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield f"http://{HOST}:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def stream(name: str = "issue", **more: Any) -> dict[str, Any]:

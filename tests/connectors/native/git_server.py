@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.loopback import listening
 
 TOKEN = "secret-token-9"
 _PATH = f"{os.defpath}:/usr/local/bin"
@@ -105,14 +106,8 @@ def git_server(root: Path, *, open_to_all: bool = False) -> Iterator[GitServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     known.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield known
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _backend(
