@@ -25,6 +25,11 @@ def check_connectors(**_: Any) -> list[CheckMessage]:
     return found
 
 
+def manifest_faults() -> list[str]:
+    """What is wrong with manifests of the catalog; cheap, as no native connector is loaded."""
+    return [fault for kind in registry.manifest_kinds() if (fault := _fault(kind))]
+
+
 def _fault(kind: str) -> str:
     """Why a connector cannot be loaded; empty when it can."""
     try:

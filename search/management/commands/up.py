@@ -24,6 +24,7 @@ from config.embedded.lease import running_servers
 from config.env import child_environment
 from config.readiness import answers
 from config.supervisor import Program, Supervisor
+from connectors.checks import manifest_faults
 from connectors.tasks import resume_unfinished_runs
 from knowledge.tasks import resume_unfinished_documents, resume_unfinished_reembeddings
 from search.services.first_run import FirstRun, ensure_first_run
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         settings.GROUNDWORK_DATA.create()
         with _alone():
             _require_free_port()
+            _require_sound_manifests()
             try:
                 self._run()
             except KeyboardInterrupt:
@@ -102,6 +104,11 @@ def _require_free_port() -> None:
                 reason = f"Cannot listen on {host}:{port} ({error.strerror})."
             message = f"{reason} Choose another one with GROUNDWORK_PORT, e.g. GROUNDWORK_PORT={port + 1} make up"
             raise CommandError(message) from error
+
+
+def _require_sound_manifests() -> None:
+    if faults := manifest_faults():
+        raise CommandError("\n".join(["Mend these connectors, or take them away:", *faults]))
 
 
 def _prepare_models() -> None:

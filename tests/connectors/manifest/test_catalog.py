@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from config.errors import InvalidInputError, NotFoundError
 from connectors import registry
 from connectors.base import NO_AUTH
-from connectors.checks import check_connectors
+from connectors.checks import check_connectors, manifest_faults
 from tests.connectors.manifest.site import Reply, Site, manifest, stream
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -47,6 +47,15 @@ def test_manifests_are_found_by_their_file(catalog: Path) -> None:
     assert registry.connector_class("any") is registry.connector_class("any")
     with pytest.raises(NotFoundError):
         registry.connector_class("../any")
+
+
+def test_a_start_names_manifests_that_are_wrong(catalog: Path) -> None:
+    write(catalog, manifest(kind="sound"), "sound")
+    assert manifest_faults() == []
+    write(catalog, manifest(streams=[]))
+    (fault,) = manifest_faults()
+    assert fault.startswith("any.yml is no valid manifest. ")
+    assert "streams" in fault
 
 
 def test_mistakes_show_at_start(catalog: Path, monkeypatch: Any) -> None:
